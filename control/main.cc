@@ -95,7 +95,7 @@ Status check_state(const config::Node& node) {
 }
 
 std::string doing(const node::Manager& manager) {
-  const metrics::NodeFigures figures = manager.figures();
+  const metrics::NodeFigures figures = manager.report().figures();
   const size_t sessions = figures.sessions.size();
   return std::to_string(sessions) + (sessions == 1 ? " session" : " sessions") +
          (figures.dataplane ? "" : "; no dataplane: they wait for it");
@@ -258,7 +258,7 @@ Status serve(const daemon::Options& options) {
                         std::move(prepared->journal));
   std::unique_ptr<exporter::Exporter> exporter;
   if (node->metrics_listen != "none") {
-    auto started = exporter::start(io, *node, [&manager] { return manager.figures(); });
+    auto started = exporter::start(io, *node, [&manager] { return manager.report().figures(); });
     if (!started) return started.error();
     exporter = std::move(*started);
   }

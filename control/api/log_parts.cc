@@ -64,7 +64,7 @@ void add_record(const LogRecord& record, int64_t started_unix_ns, api::LogReply*
 }  // namespace
 
 Result<LogPart> NodeSessions::log(const api::LogRequest& request, const LogPlace& from) const {
-  const Result<node::LogView> view = manager_.log(request.id());
+  const Result<node::LogView> view = manager_.logs().log(request.id());
   if (!view) return view.error();
   const SessionLog& log = *view->log;
   LogPart part{.reply = {}, .next = from, .more = false, .ended = view->ended};
@@ -92,11 +92,11 @@ Result<LogPart> NodeSessions::log(const api::LogRequest& request, const LogPlace
 }
 
 Result<std::string> NodeSessions::set_log_level(const std::string& id, const std::string& level) {
-  return manager_.set_log_level(id, level);
+  return manager_.logs().set_level(id, level);
 }
 
 asio::awaitable<Result<api::ComponentLevels>> NodeSessions::component_levels() {
-  const std::vector<node::ComponentLevel> levels = co_await manager_.component_levels();
+  const std::vector<node::ComponentLevel> levels = co_await manager_.logs().component_levels();
   api::ComponentLevels reply;
   for (const node::ComponentLevel& each : levels) {
     api::ComponentLevel* const one = reply.add_levels();
@@ -107,7 +107,7 @@ asio::awaitable<Result<api::ComponentLevels>> NodeSessions::component_levels() {
 }
 
 asio::awaitable<Result<api::ComponentLevels>> NodeSessions::set_component_level(api::ComponentLevel level) {
-  const Status set = co_await manager_.set_component_level(level.component(), level.level());
+  const Status set = co_await manager_.logs().set_component_level(level.component(), level.level());
   if (!set) co_return set.error();
   Result<api::ComponentLevels> levels = co_await component_levels();
   co_return levels;

@@ -58,7 +58,7 @@ Result<names::Done> NodeNames::remove_own(const names::Remove& asked, exports::P
 asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> NodeNames::ask(std::string peer,
                                                                        names::Request request) {
   Result<std::shared_ptr<node::NamesAsker>> asker =
-      co_await manager_.ask(std::move(peer), std::move(request));
+      co_await manager_.questions().ask(std::move(peer), std::move(request));
   if (!asker) co_return asker.error();
   co_return std::shared_ptr<NamesQuestion>(std::make_shared<Question>(std::move(*asker)));
 }

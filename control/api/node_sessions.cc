@@ -64,15 +64,15 @@ node::Wishes of_user(node::Wishes wishes, const std::optional<transfer::User>& u
 // ---- sessions ----------------------------------------------------------------------------------
 
 asio::awaitable<Result<std::string>> NodeSessions::send(api::SendRequest request) {
-  return manager_.send(of_user(wishes_of(request), user_));
+  return manager_.starter().send(of_user(wishes_of(request), user_));
 }
 
 asio::awaitable<Result<std::string>> NodeSessions::get(api::GetRequest request) {
-  return manager_.get(of_user(wishes_of(request), user_));
+  return manager_.starter().get(of_user(wishes_of(request), user_));
 }
 
 asio::awaitable<Result<Preview>> NodeSessions::preview(api::SendRequest request) {
-  Result<node::Preview> preview = co_await manager_.preview(of_user(wishes_of(request), user_));
+  Result<node::Preview> preview = co_await manager_.starter().preview(of_user(wishes_of(request), user_));
   if (!preview) co_return preview.error();
   co_return Preview([preview = std::move(*preview)](const PreviewReport& report) -> Status {
     api::PreviewReply part;
@@ -91,21 +91,21 @@ asio::awaitable<Result<Preview>> NodeSessions::preview(api::SendRequest request)
 
 std::vector<api::Session> NodeSessions::list() const {
   std::vector<api::Session> all;
-  for (const transfer::View& view : manager_.list()) all.push_back(to_api(view));
+  for (const transfer::View& view : manager_.sessions().list()) all.push_back(to_api(view));
   for (api::Session& session : all) session.clear_history();  // of many sessions that is much
   return all;
 }
 
 std::vector<api::Session> NodeSessions::overviews() const {
   std::vector<api::Session> all;
-  for (const transfer::View& view : manager_.overviews()) all.push_back(to_api(view));
+  for (const transfer::View& view : manager_.sessions().overviews()) all.push_back(to_api(view));
   return all;
 }
 
 Result<api::Session> NodeSessions::show(const std::string& id) const {
-  Result<api::Session> session = answer(manager_.show(id));
+  Result<api::Session> session = answer(manager_.sessions().find(id));
   if (!session) return session;
-  for (const metrics::LaneFigures& lane : manager_.lanes(session->id())) {
+  for (const metrics::LaneFigures& lane : manager_.report().lanes(session->id())) {
     api::LaneProgress* const one = session->add_lane_progress();
     one->set_lane(lane.lane);
     one->set_bytes(lane.payload_bytes);
@@ -120,34 +120,34 @@ Result<api::Session> NodeSessions::show(const std::string& id) const {
 }
 
 asio::awaitable<Result<api::Session>> NodeSessions::cancel(std::string id) {
-  const Result<transfer::View> view = co_await manager_.cancel(std::move(id));
+  const Result<transfer::View> view = co_await manager_.sessions().cancel(std::move(id));
   co_return answer(view);
 }
 
 asio::awaitable<Result<api::Session>> NodeSessions::pause(std::string id) {
-  const Result<transfer::View> view = co_await manager_.pause(std::move(id));
+  const Result<transfer::View> view = co_await manager_.sessions().pause(std::move(id));
   co_return answer(view);
 }
 
 asio::awaitable<Result<api::Session>> NodeSessions::go_on(std::string id) {
-  const Result<transfer::View> view = co_await manager_.go_on(std::move(id));
+  const Result<transfer::View> view = co_await manager_.sessions().go_on(std::move(id));
   co_return answer(view);
 }
 
 asio::awaitable<Result<api::Session>> NodeSessions::limit(std::string id, uint64_t rate_bps) {
-  const Result<transfer::View> view = co_await manager_.limit(std::move(id), rate_bps);
+  const Result<transfer::View> view = co_await manager_.sessions().limit(std::move(id), rate_bps);
   co_return answer(view);
 }
 
 asio::awaitable<Result<api::Session>> NodeSessions::prioritize(std::string id, int32_t priority) {
-  const Result<transfer::View> view = co_await manager_.prioritize(std::move(id), priority);
+  const Result<transfer::View> view = co_await manager_.sessions().prioritize(std::move(id), priority);
   co_return answer(view);
 }
 
 asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id) {
-  const Result<transfer::View> view = manager_.show(id);
+  const Result<transfer::View> view = manager_.sessions().find(id);
   if (!view) co_return view.error();
-  auto exports = std::make_shared<const exports::Exports>(manager_.exports_of(*view));
+  auto exports = std::make_shared<const exports::Exports>(manager_.sessions().exports_of(*view));
   Result<node::ToVerify> found = co_await manager_.verification(std::move(id));
   if (!found) co_return found.error();
   auto files = std::make_shared<const node::ToVerify>(std::move(*found));
@@ -175,7 +175,7 @@ api::Sandbox message_of(const sandbox::State& state, uint64_t refused_calls) {
 }  // namespace
 
 asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
-  const Result<node::NodeInfo> info = co_await manager_.info();
+  const Result<node::NodeInfo> info = co_await manager_.report().info();
   if (!info) co_return info.error();
   api::NodeReply reply;
   reply.set_name(info->name);
@@ -216,7 +216,7 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   }
   reply.set_metrics_address(metrics_address_);
   *reply.mutable_control_sandbox() = message_of(sandbox_, sandbox::refused_calls());
-  if (const auto dataplane = manager_.dataplane_state()) {
+  if (const auto dataplane = manager_.report().dataplane_state()) {
     *reply.mutable_dataplane_sandbox() =
         message_of(sandbox::State::of_bits(dataplane->sandbox), dataplane->refused_calls);
     if (dataplane->link != board::Link::kUnknown)
@@ -226,7 +226,7 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
 }
 
 asio::awaitable<Result<api::PeerAnswer>> NodeSessions::about(std::string peer) {
-  const Result<node::PeerAbout> about = co_await manager_.about(std::move(peer));
+  const Result<node::PeerAbout> about = co_await manager_.questions().about(std::move(peer));
   if (!about) co_return about.error();
   api::PeerAnswer answer;
   answer.set_software(about->state.software);
@@ -243,7 +243,7 @@ asio::awaitable<Result<api::PeerAnswer>> NodeSessions::about(std::string peer) {
 }
 
 Result<api::CountersReply> NodeSessions::counters() const {
-  const Result<std::vector<node::CounterValue>> values = manager_.counters();
+  const Result<std::vector<node::CounterValue>> values = manager_.report().counters();
   if (!values) return values.error();
   api::CountersReply reply;
   for (const node::CounterValue& value : *values) {

@@ -31,7 +31,7 @@ class NodeSessions final : public SessionManager {
   asio::awaitable<Result<Preview>> preview(api::SendRequest request) override;
   std::vector<api::Session> list() const override;
   std::vector<api::Session> overviews() const override;
-  std::vector<std::string> ended() const override { return manager_.ended(); }
+  std::vector<std::string> ended() const override { return manager_.sessions().ended(); }
   Result<api::Session> show(const std::string& id) const override;
   asio::awaitable<Result<api::Session>> cancel(std::string id) override;
   asio::awaitable<Result<api::Session>> pause(std::string id) override;
@@ -45,7 +45,7 @@ class NodeSessions final : public SessionManager {
   asio::awaitable<Result<api::ComponentLevels>> component_levels() override;
   asio::awaitable<Result<api::ComponentLevels>> set_component_level(api::ComponentLevel level) override;
   asio::awaitable<Result<api::PeerAnswer>> about(std::string peer) override;
-  void when_ended(std::function<void()> news) override { manager_.when_ended(std::move(news)); }
+  void when_ended(std::function<void()> news) override { manager_.sessions().when_ended(std::move(news)); }
   asio::awaitable<Result<api::NodeReply>> node() override;
   Result<api::CountersReply> counters() const override;
 

@@ -1,5 +1,5 @@
-// What a receiving end takes of an offer: only what was asked for, as it was agreed upon, and no more than
-// there may be. SPDX-License-Identifier: Apache-2.0
+// What a receiving end takes of an offer, and what it refuses.
+// SPDX-License-Identifier: Apache-2.0
 #include "control/destination/destination_files_fixture.h"
 
 namespace sluice::transfer {

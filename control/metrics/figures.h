@@ -1,6 +1,6 @@
 // What one look at a node found, for whoever makes metrics of it.
 //
-// Plain data, made on control's loop (Manager::figures) and read on any thread afterwards: it is a
+// Plain data, made on control's loop (Report::figures) and read on any thread afterwards: it is a
 // copy, and nobody changes it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

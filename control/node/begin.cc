@@ -1,5 +1,6 @@
-// An operator or a user of this host wants something of a peer: a session is begun, or names are asked for.
 // SPDX-License-Identifier: Apache-2.0
+#include "control/node/begin.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <random>
 
 #include "control/audit/lines.h"
-#include "control/node/manager.h"
 #include "control/runtime/export_key.h"
 #include "dataplane/base/counted.h"
 #include "dataplane/base/log.h"
@@ -21,18 +21,6 @@ std::string new_session_id() {
   std::string id;
   for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", static_cast<uint32_t>(random()));
   return id;
-}
-
-// May this node begin something with it?
-Result<identity::Peer> check_peer(const config::Node& node, const std::string& name) {
-  Result<identity::Peer> peer = identity::find_peer(node, name);
-  if (!peer || !peer->address.empty()) return peer;
-  return Error{
-      ErrorCode::kConfiguration,
-      fmt::format(
-          "node {} is trusted, but its address is not known: use 'sluice node trust' with one; a node "
-          "that does not listen has none, and begins transfers itself",
-          name)};
 }
 
 // May he send and get as himself, and is somebody there who opens files for him?
@@ -92,18 +80,34 @@ uint64_t bytes_of(const runtime::OpenSources& sources) {
 
 }  // namespace
 
-asio::awaitable<Result<std::string>> Manager::send(Wishes wishes) {
+Result<identity::Peer> check_peer(const config::Node& node, const std::string& name) {
+  Result<identity::Peer> peer = identity::find_peer(node, name);
+  if (!peer || !peer->address.empty()) return peer;
+  return Error{
+      ErrorCode::kConfiguration,
+      fmt::format(
+          "node {} is trusted, but its address is not known: use 'sluice node trust' with one; a node "
+          "that does not listen has none, and begins transfers itself",
+          name)};
+}
+
+Starter::Starter(std::shared_ptr<runtime::Services> services, Sessions& sessions)
+    : services_(std::move(services)), sessions_(sessions) {}
+
+Starter::~Starter() { *alive_ = false; }
+
+asio::awaitable<Result<std::string>> Starter::send(Wishes wishes) {
   return begin(transfer::Role::kSource, std::move(wishes));
 }
 
-asio::awaitable<Result<std::string>> Manager::get(Wishes wishes) {
+asio::awaitable<Result<std::string>> Starter::get(Wishes wishes) {
   return begin(transfer::Role::kDestination, std::move(wishes));
 }
 
-asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes wishes) {
+asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes wishes) {
   const std::shared_ptr<bool> alive = alive_;
   const std::shared_ptr<runtime::Services> services = services_;
-  if (const Status status = check_room(wishes.user); !status) co_return status.error();
+  if (const Status status = sessions_.check_room(wishes.user); !status) co_return status.error();
   auto known = [services, peer = wishes.peer] { return check_peer(services->node, peer); };
   const Result<identity::Peer> trusted = co_await services->pool.wait_for(std::move(known));
   if (!trusted) co_return trusted.error();
@@ -138,7 +142,7 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
     sources = std::move(*opened);
   }
   if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
-  if (const Status status = check_room(wishes.user); !status) co_return status.error();
+  if (const Status status = sessions_.check_room(wishes.user); !status) co_return status.error();
   transfer::Request request{.options = *options,
                             .source_paths = std::move(wishes.sources),
                             .selection = std::move(wishes.selection),
@@ -149,7 +153,7 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
   if (const Status status = check_deadline(role, wishes.peer, request); !status) co_return status.error();
   const board::LogLevel log_level =
       control::log_level_of(wishes.log_level).value_or(board::LogLevel::kEvents);
-  const Task task =
+  const Sessions::Task task =
       begin_now(role, std::move(wishes.peer), std::move(request), std::move(sources), log_level);
   // Whoever was told its id finds it after the death of anything.
   const Status written = co_await task->journal_settled();
@@ -158,7 +162,7 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
 }
 
 // Refuses what send() would refuse before it looks at the sources.
-asio::awaitable<Result<Preview>> Manager::preview(Wishes wishes) {
+asio::awaitable<Result<Preview>> Starter::preview(Wishes wishes) {
   const std::shared_ptr<runtime::Services> services = services_;
   auto known = [services, peer = wishes.peer] { return check_peer(services->node, peer); };
   const Result<identity::Peer> trusted = co_await services->pool.wait_for(std::move(known));
@@ -173,17 +177,8 @@ asio::awaitable<Result<Preview>> Manager::preview(Wishes wishes) {
   });
 }
 
-asio::awaitable<Result<std::shared_ptr<NamesAsker>>> Manager::ask(std::string peer, names::Request request) {
-  const std::shared_ptr<runtime::Services> services = services_;
-  if (stopping_) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
-  auto known = [services, peer] { return check_peer(services->node, peer); };
-  const Result<identity::Peer> found = co_await services->pool.wait_for(std::move(known));
-  if (!found) co_return found.error();
-  co_return co_await NamesAsker::ask(services, *found, std::move(request));
-}
-
-Manager::Task Manager::begin_now(transfer::Role role, std::string peer, transfer::Request request,
-                                 runtime::OpenSources sources, board::LogLevel log_level) {
+Sessions::Task Starter::begin_now(transfer::Role role, std::string peer, transfer::Request request,
+                                  runtime::OpenSources sources, board::LogLevel log_level) {
   const std::string id = new_session_id();
   services_->logs.begin(id, log_level);
   const bool sends = role == transfer::Role::kSource;
@@ -191,20 +186,33 @@ Manager::Task Manager::begin_now(transfer::Role role, std::string peer, transfer
       ->info("session {}: {} {} {} {}, asked for by {}", id.substr(0, 8), sends ? "send" : "get",
              base::counted(request.source_paths.size(), "file"), sends ? "to" : "from", peer,
              request.user ? "user " + request.user->name : "an operator");
-  note(audit::session_begun(id, role, true, peer, request.user, control::unix_ns()));
+  sessions_.note(audit::session_begun(id, role, true, peer, request.user, control::unix_ns()));
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
   if (services_->places.queue().waiting() != 0) close_sources(peer, request, std::exchange(sources, {}).open);
   std::optional<std::vector<catalog::File>> files;
   if (!sources.open.empty()) files = std::move(sources.files);
-  return add(
-      std::make_unique<transfer::Transfer>(services_->settings, id, std::move(peer), role, std::move(request),
-                                           std::move(files), next_start_ns(), control::monotonic_ns()),
-      std::move(sources));
+  return sessions_.add(std::make_unique<transfer::Transfer>(
+                           services_->settings, id, std::move(peer), role, std::move(request),
+                           std::move(files), sessions_.next_start_ns(), control::monotonic_ns()),
+                       std::move(sources));
+}
+
+// Not on the loop: closing a file may wait for its file system.
+void Starter::close_sources(const std::string& peer, const transfer::Request& request,
+                            decltype(runtime::OpenSources::open) open) {
+  const exports::Exports exports = services_->exports_for(peer, request.user, request.local_files);
+  services_->part(services_->files_pool, exports, runtime::export_key(exports, request.source_paths))
+      .run(
+          [open = std::move(open)]() mutable {
+            open.clear();
+            return 0;
+          },
+          [](int) {});
 }
 
 // What can be known of a deadline before anything is begun. A session that passes looks again itself, when it
 // knows more (control/transfer/pace.h).
-Status Manager::check_deadline(transfer::Role role, const std::string& peer,
+Status Starter::check_deadline(transfer::Role role, const std::string& peer,
                                const transfer::Request& request) const {
   const transfer::Options& options = request.options;
   if (options.deadline_unix_ns == 0) return {};
@@ -217,12 +225,6 @@ Status Manager::check_deadline(transfer::Role role, const std::string& peer,
   const bool over = question.seconds_left <= 0;
   if (options.deadline_policy == deadline::Policy::kWarn && !over) return {};
   return deadline::refusal(forecast, question, options.deadline_unix_ns, now_unix_ns);
-}
-
-// The order of the sessions is that of their starts, whatever becomes of the clock.
-int64_t Manager::next_start_ns() {
-  last_start_ns_ = std::max(control::unix_ns(), last_start_ns_ + 1);
-  return last_start_ns_;
 }
 
 }  // namespace sluice::node

@@ -1,22 +1,34 @@
-// Exports whose file systems do not answer: named in the log and to operators. Those who wait there hold no
-// place of others.
 // SPDX-License-Identifier: Apache-2.0
+#include "control/node/export_watch.h"
+
+#include <algorithm>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
 #include <map>
 
-#include "control/node/manager.h"
-#include "control/runtime/export_key.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::node {
 namespace {
 
-constexpr auto kLook = std::chrono::seconds(1);
+constexpr auto kExportsLook = std::chrono::seconds(1);
 
 }  // namespace
 
-std::vector<control::KeyedPool::Wait> Manager::export_waits() const {
+ExportWatch::ExportWatch(std::shared_ptr<runtime::Services> services, Sessions& sessions)
+    : services_(std::move(services)),
+      sessions_(sessions),
+      timer_(std::make_shared<asio::steady_timer>(services_->io)) {}
+
+ExportWatch::~ExportWatch() { *alive_ = false; }
+
+void ExportWatch::start() { asio::co_spawn(services_->io, watch(alive_), asio::detached); }
+
+void ExportWatch::stop() { timer_->cancel(); }
+
+std::vector<control::KeyedPool::Wait> ExportWatch::waits() const {
   const uint64_t now_ns = control::monotonic_ns();
   std::map<std::string, control::KeyedPool::Wait> by_key;
   for (const control::KeyedPool* const pool : pools()) {
@@ -28,29 +40,29 @@ std::vector<control::KeyedPool::Wait> Manager::export_waits() const {
       at->second.queued += wait.queued;
     }
   }
-  std::vector<control::KeyedPool::Wait> waits;
-  for (auto& [key, wait] : by_key) waits.push_back(std::move(wait));
-  return waits;
+  std::vector<control::KeyedPool::Wait> all;
+  for (auto& [key, wait] : by_key) all.push_back(std::move(wait));
+  return all;
 }
 
-std::vector<control::KeyedPool*> Manager::pools() const {
+std::vector<control::KeyedPool*> ExportWatch::pools() const {
   return {&services_->files_pool, &services_->packs_pool, &services_->lists_pool, &services_->names_pool,
           &services_->verify_pool};
 }
 
-asio::awaitable<void> Manager::watch_exports(std::shared_ptr<bool> alive) {
-  const std::shared_ptr<asio::steady_timer> timer = export_timer_;
-  while (*alive && !stopping_) {
-    look_at_exports();
-    timer->expires_after(kLook);
+asio::awaitable<void> ExportWatch::watch(std::shared_ptr<bool> alive) {
+  const std::shared_ptr<asio::steady_timer> timer = timer_;
+  while (*alive && !sessions_.stopping()) {
+    look();
+    timer->expires_after(kExportsLook);
     asio::error_code ignored;
     co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
 }
 
-void Manager::look_at_exports() {
+void ExportWatch::look() {
   std::set<std::string> now;
-  for (const control::KeyedPool::Wait& wait : export_waits()) {
+  for (const control::KeyedPool::Wait& wait : waits()) {
     now.insert(wait.key);
     if (held_up_.contains(wait.key)) continue;
     log::of(log::kSession)
@@ -63,23 +75,10 @@ void Manager::look_at_exports() {
     if (!now.contains(key)) log::of(log::kSession)->info("{}: its file system answers again", key);
   }
   held_up_ = std::move(now);
-  for (const Task& task : tasks_) task->look_at_files();
+  for (const Sessions::Task& task : sessions_.tasks()) task->look_at_files();
 }
 
-// Not on the loop: closing a file may wait for its file system.
-void Manager::close_sources(const std::string& peer, const transfer::Request& request,
-                            decltype(runtime::OpenSources::open) open) {
-  const exports::Exports exports = services_->exports_for(peer, request.user, request.local_files);
-  services_->part(services_->files_pool, exports, runtime::export_key(exports, request.source_paths))
-      .run(
-          [open = std::move(open)]() mutable {
-            open.clear();
-            return 0;
-          },
-          [](int) {});
-}
-
-std::string Manager::settle(std::chrono::milliseconds limit) {
+std::string ExportWatch::settle(std::chrono::milliseconds limit) {
   std::string stuck;
   const auto until = std::chrono::steady_clock::now() + limit;
   for (control::KeyedPool* const pool : pools()) {

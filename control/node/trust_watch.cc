@@ -1,6 +1,6 @@
-// What becomes of what runs when keys change: with a key that is trusted no more it is paused, and
-// connections on which this node showed a key that it has no more are renewed, where the peer takes the new.
 // SPDX-License-Identifier: Apache-2.0
+#include "control/node/trust_watch.h"
+
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
 #include <asio/redirect_error.hpp>
@@ -8,7 +8,6 @@
 #include <chrono>
 #include <ctime>
 
-#include "control/node/manager.h"
 #include "control/runtime/leg_stream.h"
 #include "control/runtime/standing.h"
 #include "dataplane/base/log.h"
@@ -29,24 +28,36 @@ std::vector<std::string> addresses_of(const identity::Trust& trust) {
 
 }  // namespace
 
-asio::awaitable<void> Manager::watch_trust(std::shared_ptr<bool> alive) {
+TrustWatch::TrustWatch(std::shared_ptr<runtime::Services> services, Sessions& sessions, Reception& reception)
+    : services_(std::move(services)),
+      sessions_(sessions),
+      reception_(reception),
+      timer_(std::make_shared<asio::steady_timer>(services_->io)) {}
+
+TrustWatch::~TrustWatch() { *alive_ = false; }
+
+void TrustWatch::start() { asio::co_spawn(services_->io, watch(alive_), asio::detached); }
+
+void TrustWatch::stop() { timer_->cancel(); }
+
+asio::awaitable<void> TrustWatch::watch(std::shared_ptr<bool> alive) {
   const std::shared_ptr<runtime::Services> services = services_;
-  const auto timer = trust_timer_;
+  const auto timer = timer_;
   for (;;) {
     const Result<identity::Standing> now = co_await runtime::standing_now(services);
-    if (!*alive || stopping_) co_return;
-    if (now) look_at_trust(*now);
+    if (!*alive || sessions_.stopping()) co_return;
+    if (now) look(*now);
     asio::error_code ignored;
     timer->expires_after(kLookInterval);
     co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    if (!*alive || stopping_) co_return;
+    if (!*alive || sessions_.stopping()) co_return;
   }
 }
 
-void Manager::look_at_trust(const identity::Standing& now) {
-  if (listener_) listener_->expect(addresses_of(*now.trust));
+void TrustWatch::look(const identity::Standing& now) {
+  reception_.expect(addresses_of(*now.trust));
   std::vector<identity::Expiry> expiries = identity::expiries_of(now);
-  for (const Task& task : std::vector<Task>(tasks_)) {
+  for (const Sessions::Task& task : sessions_.tasks()) {
     const std::shared_ptr<peer::Connection> stream = task->stream();
     if (!stream) continue;
     const identity::Peer& peer = stream->peer();
@@ -68,7 +79,7 @@ void Manager::look_at_trust(const identity::Standing& now) {
 
 // Data that were granted would flow on without a connection: so the session is paused, and goes on when an
 // operator says so.
-void Manager::end(const Task& task, const std::string& reason) {
+void TrustWatch::end(const Sessions::Task& task, const std::string& reason) {
   if (task->transfer().may_pause()) {
     task->post(transfer::PauseAsked{});
   } else {
@@ -76,7 +87,7 @@ void Manager::end(const Task& task, const std::string& reason) {
   }
 }
 
-void Manager::renew_soon(const Task& task, const identity::Standing& now) {
+void TrustWatch::renew_soon(const Sessions::Task& task, const identity::Standing& now) {
   const std::string& name = task->transfer().peer();
   uint64_t& next_ns = ask_again_ns_[name];
   if (control::monotonic_ns() < next_ns) return;
@@ -87,12 +98,12 @@ void Manager::renew_soon(const Task& task, const identity::Standing& now) {
 }
 
 // Whoever lets this node in under its new key gets all that runs with it renewed.
-asio::awaitable<void> Manager::renew(std::shared_ptr<bool> alive, identity::Standing now,
-                                     identity::Peer peer) {
+asio::awaitable<void> TrustWatch::renew(std::shared_ptr<bool> alive, identity::Standing now,
+                                        identity::Peer peer) {
   peer::OnOffer on_offer = [](const identity::Offer&) {};  // it is heard of when it is used
   const auto asked =
       co_await peer::connect(now, peer, runtime::kConnectTimeoutMs, services_->frames, std::move(on_offer));
-  if (!*alive || stopping_) co_return;
+  if (!*alive || sessions_.stopping()) co_return;
   if (!asked) {
     log::of(log::kPeer)
         ->warn("what runs with {} goes on under the former key: {}", peer.name, asked.error().message);
@@ -100,7 +111,7 @@ asio::awaitable<void> Manager::renew(std::shared_ptr<bool> alive, identity::Stan
   }
   (*asked)->close();
   ask_again_ns_.erase(peer.name);
-  for (const Task& task : std::vector<Task>(tasks_)) {
+  for (const Sessions::Task& task : sessions_.tasks()) {
     const std::shared_ptr<peer::Connection> stream = task->stream();
     if (!stream || task->transfer().peer() != peer.name || stream->own_fingerprint() == now.self->fingerprint)
       continue;

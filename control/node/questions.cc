@@ -1,10 +1,11 @@
-// What a peer says of itself: a call of its own, with one question.
 // SPDX-License-Identifier: Apache-2.0
+#include "control/node/questions.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
 
-#include "control/node/manager.h"
+#include "control/node/begin.h"
 
 namespace sluice::node {
 namespace {
@@ -14,7 +15,18 @@ constexpr std::chrono::seconds kAnswerTimeout{
 
 }  // namespace
 
-asio::awaitable<Result<PeerAbout>> Manager::about(std::string peer) {
+asio::awaitable<Result<std::shared_ptr<NamesAsker>>> Questions::ask(std::string peer,
+                                                                    names::Request request) const {
+  const std::shared_ptr<runtime::Services> services = services_;
+  if (sessions_.stopping()) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
+  auto known = [services, peer] { return check_peer(services->node, peer); };
+  const Result<identity::Peer> found = co_await services->pool.wait_for(std::move(known));
+  if (!found) co_return found.error();
+  co_return co_await NamesAsker::ask(services, *found, std::move(request));
+}
+
+// A call of its own, with one question.
+asio::awaitable<Result<PeerAbout>> Questions::about(std::string peer) const {
   const auto asker = co_await ask(peer, names::AboutNode{});
   if (!asker) co_return asker.error();
   const auto deadline = std::chrono::steady_clock::now() + kAnswerTimeout;

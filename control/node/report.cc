@@ -1,8 +1,8 @@
-// What is said about the node: for operators, and for a scrape, which is one look without what costs.
 // SPDX-License-Identifier: Apache-2.0
+#include "control/node/report.h"
+
 #include <algorithm>
 
-#include "control/node/manager.h"
 #include "control/runtime/standing.h"
 
 namespace sluice::node {
@@ -31,10 +31,20 @@ metrics::DataplaneFigures figures_of(control::AttachedBoard& attached, uint64_t 
 
 }  // namespace
 
-std::vector<metrics::LaneFigures> Manager::lanes(const std::string& id) const {
+Report::Report(std::shared_ptr<runtime::Services> services, const Sessions& sessions,
+               const Reception& reception, const TrustWatch& trust, const ExportWatch& exports)
+    : services_(std::move(services)),
+      sessions_(sessions),
+      reception_(reception),
+      trust_(trust),
+      exports_(exports) {}
+
+Report::~Report() { *alive_ = false; }
+
+std::vector<metrics::LaneFigures> Report::lanes(const std::string& id) const {
   std::vector<metrics::LaneFigures> lanes;
   const auto attached = services_->board->attached();
-  const Task task = active(id);
+  const Sessions::Task task = sessions_.active(id);
   if (!attached || !task || !has_flows(task->transfer().overview(control::monotonic_ns()))) return lanes;
   for (const control::FlowGrant& lane : task->lanes()) {
     const auto number = static_cast<uint32_t>(lanes.size());
@@ -43,23 +53,9 @@ std::vector<metrics::LaneFigures> Manager::lanes(const std::string& id) const {
   return lanes;
 }
 
-std::vector<std::string> Manager::ended() const {
-  std::vector<std::string> ids;
-  for (const transfer::View& view : ended_) ids.push_back(view.id);
-  return ids;
-}
-
-std::vector<transfer::View> Manager::overviews() const {
-  std::vector<transfer::View> views;
-  for (const Task& task : tasks_) {
-    if (!task->transfer().ended()) views.push_back(task->transfer().overview(control::monotonic_ns()));
-  }
-  return views;
-}
-
-Result<std::vector<CounterValue>> Manager::counters() const {
+Result<std::vector<CounterValue>> Report::counters() const {
   const auto board = services_->board->attached();
-  if (!board) return no_dataplane();
+  if (!board) return no_dataplane(services_->node);
   std::vector<CounterValue> values;
   const board::CounterInfo* table = board::counter_table();
   for (uint32_t i = 0; i < board::kCounters; ++i) {
@@ -71,7 +67,7 @@ Result<std::vector<CounterValue>> Manager::counters() const {
   return values;
 }
 
-asio::awaitable<Result<NodeInfo>> Manager::info() {
+asio::awaitable<Result<NodeInfo>> Report::info() {
   const std::shared_ptr<bool> alive = alive_;
   const std::shared_ptr<runtime::Services> services = services_;
   const Result<identity::Standing> standing = co_await runtime::standing_now(services);
@@ -87,7 +83,7 @@ asio::awaitable<Result<NodeInfo>> Manager::info() {
                 .longest_turn_ns = services->turns->longest_ns(),
                 .longest_turn = services->turns->longest_name(),
                 .export_waits = {}};
-  if (*alive) info.export_waits = export_waits();
+  if (*alive) info.export_waits = exports_.waits();
   if (!standing) co_return info;
   info.peers = standing->trust->pinned();
   // What was taken, or whose peer is gone, is offered no more.
@@ -100,7 +96,7 @@ asio::awaitable<Result<NodeInfo>> Manager::info() {
   co_return info;
 }
 
-std::optional<DataplaneState> Manager::dataplane_state() const {
+std::optional<DataplaneState> Report::dataplane_state() const {
   const auto attached = services_->board->attached();
   if (!attached) return std::nullopt;
   const board::Board& board = attached->board();
@@ -109,7 +105,7 @@ std::optional<DataplaneState> Manager::dataplane_state() const {
                         .link = static_cast<board::Link>(board.link.load(std::memory_order_relaxed))};
 }
 
-metrics::NodeFigures Manager::figures() const {
+metrics::NodeFigures Report::figures() const {
   const control::TurnMeter::Scope turn(*services_->turns, "metrics");
   const uint64_t now_ns = control::monotonic_ns();
   metrics::NodeFigures figures{.name = services_->node.name,
@@ -117,30 +113,29 @@ metrics::NodeFigures Manager::figures() const {
                                .port_rate_bps = services_->node.port_rate_bps,
                                .sessions_max = services_->node.sessions_max,
                                .queue_max = services_->node.queue_max,
-                               .ended = ended_by_code_,
+                               .ended = sessions_.ended_by_code(),
                                .turns = services_->turns->turns(),
                                .longest_turn_ns = services_->turns->longest_ns()};
   // One of each name: a series has one value.
   std::map<std::pair<std::string, std::string>, int64_t> ends;
-  for (const identity::Expiry& one : expiries_) {
+  for (const identity::Expiry& one : trust_.expiries()) {
     if (one.unix_s == identity::kNoEnd) continue;
     const auto [at, is_new] = ends.try_emplace({one.kind, one.name}, one.unix_s);
     if (!is_new) at->second = std::min(at->second, one.unix_s);
   }
   for (const auto& [key, unix_s] : ends) figures.expiries.push_back({key.first, key.second, unix_s});
   std::ranges::sort(figures.expiries, {}, &metrics::NodeFigures::Expiry::unix_s);
-  if (listener_) {
-    const peer::CallerCounts& counts = listener_->counts();
-    figures.callers = {.trusted = counts.trusted,
-                       .refused = counts.refused,
-                       .failed = counts.failed,
-                       .timed_out = counts.timed_out,
-                       .let_go = counts.let_go,
-                       .waited = counts.waited};
+  if (const std::optional<peer::CallerCounts> counts = reception_.counts()) {
+    figures.callers = {.trusted = counts->trusted,
+                       .refused = counts->refused,
+                       .failed = counts->failed,
+                       .timed_out = counts->timed_out,
+                       .let_go = counts->let_go,
+                       .waited = counts->waited};
   }
   const auto attached = services_->board->attached();
   if (attached) figures.dataplane = figures_of(*attached, now_ns);
-  for (const Task& task : tasks_) {
+  for (const Sessions::Task& task : sessions_.tasks()) {
     if (task->transfer().ended()) continue;
     metrics::SessionFigures& session = figures.sessions.emplace_back();
     session.view = task->transfer().overview(now_ns);

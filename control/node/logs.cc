@@ -1,15 +1,14 @@
-// The network log of a session, as an operator reads it, and how much is noted.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/base/log.h"
+#include "control/node/logs.h"
 
 #include <fmt/format.h>
 
-#include "control/node/manager.h"
+#include "dataplane/base/log.h"
 
 namespace sluice::node {
 
-Result<LogView> Manager::log(const std::string& id) const {
-  const Result<transfer::View> found = find(id);
+Result<LogView> Logs::log(const std::string& id) const {
+  const Result<transfer::View> found = sessions_.find(id);
   if (!found) return found.error();
   const control::SessionLog* const log = services_->logs.find(found->id);
   if (log == nullptr) {
@@ -21,14 +20,14 @@ Result<LogView> Manager::log(const std::string& id) const {
   }
   return LogView{.id = found->id,
                  .started_unix_ns = found->started_unix_ns,
-                 .ended = active(found->id) == nullptr,
+                 .ended = sessions_.active(found->id) == nullptr,
                  .log = log};
 }
 
-Result<std::string> Manager::set_log_level(const std::string& id, const std::string& name) {
+Result<std::string> Logs::set_level(const std::string& id, const std::string& name) const {
   const auto level = control::log_level_of(name);
   if (!level) return Error{ErrorCode::kUsage, control::wrong_log_level(name)};
-  const Result<Task> task = find_active(id);
+  const Result<Sessions::Task> task = sessions_.find_active(id);
   if (!task) return task.error();
   const std::string& whole = (*task)->transfer().id();
   services_->logs.of(whole)->set_level(*level);
@@ -37,7 +36,7 @@ Result<std::string> Manager::set_log_level(const std::string& id, const std::str
 
 // ---- the daemons' own logs ---------------------------------------------------------------------
 
-asio::awaitable<std::vector<ComponentLevel>> Manager::component_levels() {
+asio::awaitable<std::vector<ComponentLevel>> Logs::component_levels() const {
   std::vector<ComponentLevel> levels;
   for (const char* const component : log::kOfControl)
     levels.push_back({.component = component, .level = log::level_name(log::level(component))});
@@ -49,7 +48,7 @@ asio::awaitable<std::vector<ComponentLevel>> Manager::component_levels() {
   co_return levels;
 }
 
-asio::awaitable<Status> Manager::set_component_level(std::string component, std::string name) {
+asio::awaitable<Status> Logs::set_component_level(std::string component, std::string name) const {
   const auto level = log::level_of(name);
   if (!level)
     co_return Error{ErrorCode::kUsage,
@@ -57,7 +56,7 @@ asio::awaitable<Status> Manager::set_component_level(std::string component, std:
   bool known = component == log::kDataplane || component.empty();
   if (known) {
     const auto board = services_->board->attached();
-    if (!board && !component.empty()) co_return no_dataplane();
+    if (!board && !component.empty()) co_return no_dataplane(services_->node);
     if (board) {
       const Result<uint32_t> set = co_await board->log_level(*level);
       if (!set) co_return set.error();

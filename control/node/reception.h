@@ -1,0 +1,53 @@
+// Where peers call this node: each call is of a session here, begins one, asks about names, or is sent away.
+//
+// On control's one io_context thread. Nobody is heard before the key that they showed is trusted still. One
+// call, one answer: a session takes it, the desk of names does, or the caller hears why not and is hung up
+// on.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/node/names_desk.h"
+#include "control/node/sessions.h"
+#include "control/peer/connection.h"
+
+namespace sluice::node {
+
+class Reception {
+ public:
+  // `sessions` outlives it.
+  Reception(std::shared_ptr<runtime::Services> services, Sessions& sessions);
+  ~Reception();
+  Reception(const Reception&) = delete;
+  Reception& operator=(const Reception&) = delete;
+
+  // Listens, unless this node only calls. An error is that of the address.
+  Status open();
+  void close();  // nobody calls any more; questions about names end
+  // A peer's connection, from its first word on.
+  void take(std::shared_ptr<peer::Connection> connection);
+  // Those who are trusted call from there (peer::Listener::expect).
+  void expect(const std::vector<std::string>& addresses);
+  std::optional<peer::CallerCounts> counts() const;  // nothing: it does not listen
+
+ private:
+  asio::awaitable<void> serve(std::shared_ptr<bool> alive, std::shared_ptr<peer::Connection> connection);
+  asio::awaitable<void> receive(std::shared_ptr<bool> alive, std::shared_ptr<peer::Connection> connection,
+                                transfer::Hello hello);
+  // Says the error, and logs the reason.
+  asio::awaitable<void> refuse(std::shared_ptr<peer::Connection> connection, Error error, std::string reason);
+  void take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello);
+
+  const std::shared_ptr<runtime::Services> services_;
+  Sessions& sessions_;
+  const std::shared_ptr<NamesDesk> names_desk_ = std::make_shared<NamesDesk>(services_);
+  std::unique_ptr<peer::Listener> listener_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // coroutines may outlive this object
+};
+
+}  // namespace sluice::node

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/node/sessions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/audit/lines.h"
+#include "control/node/options.h"
+#include "dataplane/base/check.h"
+
+namespace sluice::node {
+
+Sessions::Sessions(std::shared_ptr<runtime::Services> services) : services_(std::move(services)) {}
+
+Sessions::~Sessions() { *alive_ = false; }
+
+// ---- which there are -----------------------------------------------------------------------------
+
+Sessions::Task Sessions::active(const std::string& id) const {
+  for (const Task& task : tasks_) {
+    if (task->transfer().id() == id && !task->transfer().ended()) return task;
+  }
+  return nullptr;
+}
+
+std::vector<transfer::View> Sessions::list() const {
+  std::vector<transfer::View> all(ended_.begin(), ended_.end());
+  for (const Task& task : tasks_) {
+    if (!task->transfer().ended()) all.push_back(task->view());
+  }
+  std::stable_sort(all.begin(), all.end(), [](const transfer::View& a, const transfer::View& b) {
+    return a.started_unix_ns < b.started_unix_ns;
+  });
+  return all;
+}
+
+std::vector<std::string> Sessions::ended() const {
+  std::vector<std::string> ids;
+  for (const transfer::View& view : ended_) ids.push_back(view.id);
+  return ids;
+}
+
+std::vector<transfer::View> Sessions::overviews() const {
+  std::vector<transfer::View> views;
+  for (const Task& task : tasks_) {
+    if (!task->transfer().ended()) views.push_back(task->transfer().overview(control::monotonic_ns()));
+  }
+  return views;
+}
+
+Result<transfer::View> Sessions::find(const std::string& id) const {
+  const auto matches = [&](const std::string& candidate) { return !id.empty() && candidate.starts_with(id); };
+  std::vector<transfer::View> found;
+  for (const transfer::View& view : ended_) {
+    if (matches(view.id)) found.push_back(view);
+  }
+  for (const Task& task : tasks_) {
+    if (matches(task->transfer().id()) && !task->transfer().ended()) found.push_back(task->view());
+  }
+  if (found.size() == 1) return std::move(found.front());
+  if (found.empty())
+    return Error{ErrorCode::kUsage, fmt::format("no session \"{}\": see 'sluice session list'", id)};
+  return Error{ErrorCode::kUsage,
+               fmt::format("\"{}\" begins {} session ids: give more of it", id, found.size())};
+}
+
+Result<Sessions::Task> Sessions::find_active(const std::string& id) const {
+  const Result<transfer::View> found = find(id);
+  if (!found) return found.error();
+  if (Task task = active(found->id)) return task;
+  return Error{ErrorCode::kUsage, fmt::format("session {} has ended already", found->id)};
+}
+
+transfer::UnderId Sessions::under_id(const std::string& id) const {
+  transfer::UnderId known;
+  for (const transfer::View& view : ended_) {
+    if (view.id != id) continue;
+    known.initiator = view.asker.of_this_node;
+    known.peer = view.peer;
+  }
+  if (const Task task = active(id)) {
+    known.active = true;
+    known.initiator = task->transfer().initiator();
+    known.peer = task->transfer().peer();
+  }
+  return known;
+}
+
+exports::Exports Sessions::exports_of(const transfer::View& view) const {
+  const transfer::AskerView& asker = view.asker;
+  return asker.user || asker.local_files ? services_->exports_for(view.peer, asker.user, asker.local_files)
+                                         : services_->exports;
+}
+
+// ---- how they come and go ------------------------------------------------------------------------
+
+Sessions::Task Sessions::add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources) {
+  const auto task =
+      std::make_shared<runtime::TransferTask>(services_, std::move(transfer), std::move(sources),
+                                              [this, alive = alive_](runtime::TransferTask& changed_one) {
+                                                if (*alive) changed(changed_one);
+                                              });
+  tasks_.push_back(task);
+  task->start();
+  return task;
+}
+
+void Sessions::changed(runtime::TransferTask& task) {
+  if (task.transfer().ended()) {
+    transfer::View view = task.view();
+    const ErrorCode code = view.error ? view.error->code : ErrorCode::kOk;
+    if (remember(std::move(view))) {
+      ++ended_by_code_[static_cast<size_t>(code)];
+      note(audit::session_ended(ended_.back(), control::unix_ns()));
+    }
+  }
+  if (task.over()) std::erase_if(tasks_, [&task](const Task& each) { return each.get() == &task; });
+  news_();
+  if (stopped_ && tasks_.empty()) std::exchange(stopped_, nullptr)();
+}
+
+void Sessions::note(std::string line) {
+  services_->pool.run_on(
+      audit_queue_,
+      [services = services_, line = std::move(line)] {
+        services->audit.append(line);
+        return 0;
+      },
+      [](int) {});
+}
+
+bool Sessions::remember(transfer::View view) {
+  const auto same = std::find_if(ended_.begin(), ended_.end(),
+                                 [&view](const transfer::View& each) { return each.id == view.id; });
+  if (same != ended_.end()) return false;
+  ++ended_count_;
+  ended_.push_back(std::move(view));
+  if (ended_.size() > kEndedKept) ended_.pop_front();
+  return true;
+}
+
+void Sessions::forget_ended(const std::string& id) {
+  std::erase_if(ended_, [&id](const transfer::View& view) { return view.id == id; });
+}
+
+// The order of the sessions is that of their starts, whatever becomes of the clock.
+int64_t Sessions::next_start_ns() {
+  last_start_ns_ = std::max(control::unix_ns(), last_start_ns_ + 1);
+  return last_start_ns_;
+}
+
+void Sessions::started_before(int64_t unix_ns) { last_start_ns_ = std::max(last_start_ns_, unix_ns); }
+
+void Sessions::stop(std::function<void()> then) {
+  CHECK(!stopping_, "a node stops once");
+  stopping_ = true;
+  stopped_ = std::move(then);
+  for (const Task& task : std::vector<Task>(tasks_)) task->post(transfer::Detach{});
+  if (tasks_.empty() && stopped_) std::exchange(stopped_, nullptr)();
+}
+
+// ---- what an operator changes --------------------------------------------------------------------
+
+// What an operator wants of it; answered once the journal knows.
+asio::awaitable<Result<transfer::View>> Sessions::tell(Task task, transfer::Event wish) {
+  task->post(std::move(wish));
+  const Status written = co_await task->journal_settled();
+  if (!written) co_return written.error();
+  co_return task->view();
+}
+
+asio::awaitable<Result<transfer::View>> Sessions::cancel(std::string id) {
+  const Result<Task> task = find_active(id);
+  if (!task) co_return task.error();
+  co_return co_await tell(*task, transfer::Cancel{});
+}
+
+asio::awaitable<Result<transfer::View>> Sessions::pause(std::string id) {
+  const Result<Task> task = find_active(id);
+  if (!task) co_return task.error();
+  if (const Status status = (*task)->transfer().may_pause(); !status) co_return status.error();
+  co_return co_await tell(*task, transfer::PauseAsked{});
+}
+
+asio::awaitable<Result<transfer::View>> Sessions::go_on(std::string id) {
+  const Result<Task> task = find_active(id);
+  if (!task) co_return task.error();
+  if (const Status status = (*task)->transfer().may_continue(); !status) co_return status.error();
+  co_return co_await tell(*task, transfer::ContinueAsked{});
+}
+
+asio::awaitable<Result<transfer::View>> Sessions::limit(std::string id, uint64_t limit_bps) {
+  const Result<Task> task = find_active(id);
+  if (!task) co_return task.error();
+  if (const Status status = (*task)->transfer().may_limit(); !status) co_return status.error();
+  co_return co_await tell(*task, transfer::LimitAsked{limit_bps});
+}
+
+asio::awaitable<Result<transfer::View>> Sessions::prioritize(std::string id, int32_t priority) {
+  if (const Status status = check_priority(priority); !status) co_return status.error();
+  const Result<Task> task = find_active(id);
+  if (!task) co_return task.error();
+  if (const Status status = (*task)->transfer().may_prioritize(); !status) co_return status.error();
+  co_return co_await tell(*task, transfer::PriorityAsked{priority});
+}
+
+}  // namespace sluice::node
