@@ -25,7 +25,7 @@ class Handshake {
 
   // What it works upon; all of it outlives it.
   struct Around {
-    const Settings& settings;
+    const ThisNode& settings;
     const std::string& peer_name;
     Job& job;
     ControlStream& stream;

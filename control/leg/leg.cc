@@ -42,7 +42,7 @@ bool allowed(LegPhase from, LegPhase to) {
   return false;
 }
 
-Leg::Leg(LegId id, std::string peer_name, const Settings& settings, Job& job)
+Leg::Leg(LegId id, std::string peer_name, const ThisNode& settings, Job& job)
     : id_(id),
       peer_name_(std::move(peer_name)),
       settings_(settings),

@@ -58,7 +58,7 @@ class Leg {
   static constexpr uint64_t kInquireNs = 30 * kSecondNs;  // after which a peer that does not call is asked
   static constexpr uint64_t kInquireMaxNs = 300 * kSecondNs;  // then ever more rarely, down to this
 
-  Leg(LegId id, std::string peer_name, const Settings& settings, Job& job);
+  Leg(LegId id, std::string peer_name, const ThisNode& settings, Job& job);
   Leg(const Leg&) = delete;
   Leg& operator=(const Leg&) = delete;
   // From the journal. Flows that it names are claimed, if wanted.
@@ -197,7 +197,7 @@ class Leg {
 
   const LegId id_;
   const std::string peer_name_;
-  const Settings& settings_;
+  const ThisNode& settings_;
   Job& job_;
   ControlStream stream_;
   LaneSet lanes_;

@@ -32,7 +32,7 @@
 
 namespace sluice::runtime {
 
-transfer::Settings settings_of(const config::Node& node);
+transfer::ThisNode this_node(const config::Node& node);
 
 // Of each export. A list that takes long holds up no sync, and no other session.
 inline constexpr uint32_t kFileThreads = 4;
@@ -59,7 +59,7 @@ struct Services {
            std::unique_ptr<journal::Journal> j)
       : io(context),
         node(std::move(n)),
-        settings(settings_of(node)),
+        settings(this_node(node)),
         exports(std::move(e)),
         journal(std::move(j)),
         board(std::make_shared<control::BoardClient>(context, node, turns)),
@@ -98,7 +98,7 @@ struct Services {
 
   asio::io_context& io;
   const config::Node node;
-  const transfer::Settings settings;
+  const transfer::ThisNode settings;
   const size_t kept_open = files_kept_open(base::open_files_limit(), node);
   const exports::Exports exports;                         // blocking; any thread
   const users::Client users{node.users_helper_socket()};  // blocking; any thread

@@ -31,7 +31,7 @@ recovery::Sender::Options options_of(const Settings& settings, const Agreement& 
 
 }  // namespace
 
-SourceEnd::SourceEnd(const Settings& settings, const Agreement& agreement,
+SourceEnd::SourceEnd(const ThisNode& settings, const Agreement& agreement,
                      const std::vector<catalog::File>& files)
     : settings_(settings),
       files_(settings, files),
@@ -51,7 +51,7 @@ void SourceEnd::note_holes(ObjectId from) {
   }
 }
 
-Result<SourceEnd> SourceEnd::restore(const Settings& settings, const Agreement& agreement,
+Result<SourceEnd> SourceEnd::restore(const ThisNode& settings, const Agreement& agreement,
                                      const Saved& saved) {
   SourceEnd end(settings, agreement, saved.files);
   for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
@@ -72,7 +72,7 @@ Result<SourceEnd> SourceEnd::restore(const Settings& settings, const Agreement& 
   return end;
 }
 
-Result<SourceEnd> SourceEnd::make(const Settings& settings, const Agreement& agreement,
+Result<SourceEnd> SourceEnd::make(const ThisNode& settings, const Agreement& agreement,
                                   const std::vector<catalog::File>& files) {
   if (Status status = check_room(0, files, agreement.extent_bytes); !status) return status.error();
   SourceEnd end(settings, agreement, files);

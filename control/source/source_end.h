@@ -37,10 +37,10 @@ class SourceEnd final : public DataEnd {
  public:
   // Extent size and CRC kind are those of the first agreement, for ever.
   // kResources: more bytes than a session takes.
-  static Result<SourceEnd> make(const Settings& settings, const Agreement& agreement,
+  static Result<SourceEnd> make(const ThisNode& settings, const Agreement& agreement,
                                 const std::vector<catalog::File>& files);
   // From the journal: kStorage when its rows make no sense.
-  static Result<SourceEnd> restore(const Settings& settings, const Agreement& agreement, const Saved& saved);
+  static Result<SourceEnd> restore(const ThisNode& settings, const Agreement& agreement, const Saved& saved);
 
   SourceFiles& files() { return files_; }
   const SourceFiles& files() const { return files_; }
@@ -113,7 +113,7 @@ class SourceEnd final : public DataEnd {
   const SourceLeg& leg() const { return leg_; }
 
  private:
-  SourceEnd(const Settings& settings, const Agreement& agreement, const std::vector<catalog::File>& files);
+  SourceEnd(const ThisNode& settings, const Agreement& agreement, const std::vector<catalog::File>& files);
   // Before anything is made that grows with their number of bytes.
   static Status check_room(uint64_t bytes, const std::vector<catalog::File>& more, uint32_t extent_bytes);
   void note_holes(ObjectId from = ObjectId());
@@ -148,7 +148,7 @@ class SourceEnd final : public DataEnd {
   void begin(const Way& way, uint64_t now_ns);
   void say(Message message, Effects& out) const { leg_.say(std::move(message), out); }
 
-  const Settings& settings_;
+  const ThisNode& settings_;
   SourceFiles files_;
   uint32_t extent_bytes_ = 0;
   wire::CrcKind crc_kind_{};

@@ -49,7 +49,7 @@ class Sending : public testing::Test {
     return found;
   }
 
-  Settings settings_;
+  ThisNode settings_;
   Agreement agreement_{.lanes = 1,
                        .chunk_bytes = 8192,
                        .extent_bytes = kExtent,

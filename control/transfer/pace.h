@@ -51,7 +51,7 @@ class Pace {
     int64_t unix_now_ns = 0;
   };
 
-  Pace(const Settings& settings, std::string id) : outlook_(settings.outlook), id_(std::move(id)) {}
+  Pace(const ThisNode& settings, std::string id) : outlook_(settings.outlook), id_(std::move(id)) {}
   Pace(const Pace&) = delete;
   Pace& operator=(const Pace&) = delete;
   ~Pace() { leave(); }

@@ -15,7 +15,7 @@ constexpr uint64_t kMb = 1'000'000;
 
 // A session with so much to do, that looks at itself every second.
 struct Session {
-  Settings settings;
+  ThisNode settings;
   Pace pace{settings, "s"};
   Pace::Sight sight;
   uint64_t now_ns = 1000 * kSecondNs;
@@ -134,7 +134,7 @@ TEST(Pace, WithWarnItOnlySaysSo) {
 
 TEST(Pace, WhatTheNodeKnowsAlreadyIsJudgedAtOnce) {
   for (const bool slow : {true, false}) {
-    Settings settings;
+    ThisNode settings;
     settings.outlook->set("before",
                           {.path = {.peer = "beta"}, .running = true, .bytes_left = 1, .rate_bps = 80e6});
     for (int i = 0; i < 20; ++i) settings.outlook->sample("before", {.rate_bps = 80e6}, 999 * kSecondNs);

@@ -49,7 +49,7 @@ bool allowed(TransferPhase from, TransferPhase to) {
   return false;
 }
 
-Transfer::Transfer(const Settings& settings, std::string id, std::string peer, Role role, Request request,
+Transfer::Transfer(const ThisNode& settings, std::string id, std::string peer, Role role, Request request,
                    std::optional<std::vector<catalog::File>> sources, int64_t started_unix_ns,
                    uint64_t now_ns)
     : Transfer(settings, std::move(id), std::move(peer), started_unix_ns, now_ns) {
@@ -61,7 +61,7 @@ Transfer::Transfer(const Settings& settings, std::string id, std::string peer, R
   going_.pace.set_deadline(job_.request->options.deadline_unix_ns, job_.request->options.deadline_policy);
 }
 
-Transfer::Transfer(const Settings& settings, std::string id, std::string peer, int64_t started_unix_ns,
+Transfer::Transfer(const ThisNode& settings, std::string id, std::string peer, int64_t started_unix_ns,
                    uint64_t now_ns)
     : settings_(settings), going_{.pace = {settings, id}, .before = {}} {
   job_.id = std::move(id);

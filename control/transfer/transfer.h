@@ -52,14 +52,14 @@ class Transfer {
 
   // An operator of this node asked for it. `sources`: what is to be sent, if the caller has opened it
   // already.
-  Transfer(const Settings& settings, std::string id, std::string peer, Role role, Request request,
+  Transfer(const ThisNode& settings, std::string id, std::string peer, Role role, Request request,
            std::optional<std::vector<catalog::File>> sources, int64_t started_unix_ns, uint64_t now_ns);
   // A peer asked for it; PeerCalled follows.
-  Transfer(const Settings& settings, std::string id, std::string peer, int64_t started_unix_ns,
+  Transfer(const ThisNode& settings, std::string id, std::string peer, int64_t started_unix_ns,
            uint64_t now_ns);
   // From the journal. `trouble`: why it cannot go on, as far as the caller knows. `unix_now_ns` tells how
   // long ago it began; without it only the time that it was seen to run counts.
-  Transfer(const Settings& settings, const Saved& saved, std::optional<Error> trouble, uint64_t now_ns,
+  Transfer(const ThisNode& settings, const Saved& saved, std::optional<Error> trouble, uint64_t now_ns,
            int64_t unix_now_ns = 0);
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
@@ -173,7 +173,7 @@ class Transfer {
   std::string waiting_for() const;
   std::vector<FileView> file_views() const;
 
-  const Settings& settings_;
+  const ThisNode& settings_;
   Job job_;
   std::vector<std::unique_ptr<Leg>> legs_;
   Phase<TransferPhase> phase_{TransferPhase::kNew};

@@ -45,7 +45,7 @@ struct Scene {
   // The list grows while data moves: so many files at first, then one at a time. 0: it is whole.
   size_t grows = 0;
   bool bare_end = false;  // that it has ended is found without another file
-  Settings settings = {.node_name = "here"};
+  ThisNode settings = {{.node_name = "here"}};
 };
 
 std::string name_of(const Scene& scene);

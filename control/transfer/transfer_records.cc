@@ -36,7 +36,7 @@ bool makes_sense(const Saved& saved) {
 
 }  // namespace
 
-Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<Error> trouble,
+Transfer::Transfer(const ThisNode& settings, const Saved& saved, std::optional<Error> trouble,
                    uint64_t now_ns, int64_t unix_now_ns)
     : Transfer(settings, saved.record.id, saved.record.legs.front().peer, saved.record.started_unix_ns,
                now_ns) {

@@ -126,8 +126,7 @@ struct Agreement {
   }
 };
 
-// This node, as far as a transfer needs to know it. All of it is constant while control runs, except what
-// transfers learn together: `paths` and `outlook`.
+// What this node is set to, as far as a transfer needs to know it: constant while control runs.
 struct Settings {
   std::string node_name;
   bool udp_checksum_always = false;
@@ -147,6 +146,10 @@ struct Settings {
   uint32_t open_ahead = 16;
   // Objects up to this, such as packs of any size, do not wait for a longer one (recovery/sender.h).
   uint64_t short_bytes = 64U << 20;
+};
+
+// This node, as its transfers have it: its settings, and what they learn together while control runs.
+struct ThisNode : Settings {
   std::shared_ptr<rate::Paths> paths = std::make_shared<rate::Paths>();
   std::shared_ptr<deadline::Outlook> outlook = std::make_shared<deadline::Outlook>();
 };

@@ -34,7 +34,7 @@ transfer::Settings settings_of(const Plan& plan, uint32_t node) {
 
 }  // namespace
 
-Control::Control(Host& host) : host_(host), settings_(settings_of(host.plan, host.node)) {
+Control::Control(Host& host) : host_(host), settings_{settings_of(host.plan, host.node)} {
   host_.locked = [this](uint64_t inode, const Session* asking) {
     return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& each) {
       return each.get() != asking && !each->over() && each->holds(inode);

@@ -53,7 +53,7 @@ class Control : public std::enable_shared_from_this<Control> {
   std::vector<std::shared_ptr<Session>> sessions() const { return sessions_; }
 
   Host& host_;
-  transfer::Settings settings_;
+  transfer::ThisNode settings_;
   std::vector<std::shared_ptr<Session>> sessions_;
   std::unique_ptr<control::BoardFlows> flows_;
   uint64_t generation_ = 0;          // of the dataplane that flows_ belongs to
