@@ -60,8 +60,14 @@ class FakeDataplane {
 
   board::Board& board() { return *board_; }
   void end() {
-    connection_->close();
+    if (connection_) connection_->close();
     listening_.reset();
+  }
+
+  // The request that waits is answered as others are.
+  void answer_held() {
+    hold_at.reset();
+    answer(*std::exchange(held, std::nullopt), status, -1);
   }
 
   asio::awaitable<void> serve(asio::io_context& io) {
@@ -82,6 +88,10 @@ class FakeDataplane {
       }
       requests.push_back(request);
       if (request.kind == end_at) co_return end();
+      if (request.kind == hold_at) {
+        held = request.kind;  // the next is asked when this one is answered
+        continue;
+      }
       const bool fetches = request.kind == board::AttachKind::kFetchObject;
       const UniqueFd own = fetches && fetched ? fetched(request) : UniqueFd();
       answer(request.kind, fetches && fetched && !own ? ENOENT : status,
@@ -96,6 +106,8 @@ class FakeDataplane {
   bool with_fd = true;
   std::function<UniqueFd(const board::AttachRequest&)> fetched;  // what is open; nothing: it is not
   std::optional<board::AttachKind> end_at;                       // ends instead of answering
+  std::optional<board::AttachKind> hold_at;                      // is not answered before answer_held()
+  std::optional<board::AttachKind> held;                         // waits for that
   std::vector<board::AttachRequest> requests;
 
  private:

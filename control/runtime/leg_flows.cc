@@ -6,6 +6,7 @@
 #include <asio/detached.hpp>
 #include <random>
 
+#include "dataplane/base/check.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::runtime {
@@ -113,6 +114,7 @@ void LegFlows::look_at_log(control::BoardFlows& board) {
 // ---- slots and buffers -------------------------------------------------------------------------
 
 void LegFlows::perform(const transfer::ClaimFlows& effect) {
+  CHECK(!claim_ && flows_.size() == 0, "flows are claimed once, before there are others");
   claim_ = effect;
   control::Claim claim{.board_generation = effect.record.board_generation,
                        .session = effect.record.board_session,
@@ -134,6 +136,7 @@ void LegFlows::perform(const transfer::DropClaim&) {
 }
 
 void LegFlows::on_claimed(bool adopted) {
+  CHECK(claim_, "what is answered was asked for");
   if (adopted) {
     opened_ = true;
     control::FlowsGranted granted{.session = claim_->record.board_session, .flows = {}};
@@ -150,6 +153,7 @@ void LegFlows::on_claimed(bool adopted) {
 void LegFlows::perform(const transfer::ReserveFlows& effect) {
   control::BoardFlows* const board = flows();
   if (board == nullptr) return post(transfer::FlowsReserved{.leg = leg_, .status = no_dataplane()});
+  CHECK(!asked_flows_ && flows_.size() == 0, "flows are asked for once, when there are none");
   asked_flows_ = true;
   board->ask_flows(this, effect.lanes, effect.may_wait);
 }
@@ -157,15 +161,18 @@ void LegFlows::perform(const transfer::ReserveFlows& effect) {
 void LegFlows::perform(const transfer::ReserveBuffers& effect) {
   control::BoardFlows* const board = flows();
   if (board == nullptr) return post(transfer::BuffersReserved{.leg = leg_, .status = no_dataplane()});
+  CHECK(!asked_buffers_, "one question at a time");
   asked_buffers_ = true;
   board->ask_buffers(this, effect.direction, flows_.grants());
 }
 
 void LegFlows::on_admitted(const control::Admitted& admitted) {
   if (const auto* buffers = std::get_if<control::BuffersGranted>(&admitted.what)) {
+    CHECK(asked_buffers_, "what is granted was asked for");
     asked_buffers_ = false;
     return post(transfer::BuffersReserved{.leg = leg_, .credit_extents = buffers->credit_extents});
   }
+  CHECK(asked_flows_, "what is granted was asked for");
   asked_flows_ = false;
   if (const auto* error = std::get_if<Error>(&admitted.what))
     return post(transfer::FlowsReserved{.leg = leg_, .status = *error});
@@ -197,6 +204,8 @@ void LegFlows::perform(const transfer::ReleaseFlows& effect) {
   const std::vector<FlowSlotId> slots = flows_.shrink(0);
   flows_.clear();
   noting_.clear();
+  opening_.clear();
+  close_when_open_.clear();
   opened_ = false;
   if (flows() == nullptr) return post(transfer::FlowsReleased{effect.leg});
   flows()->give_up(this);
@@ -225,6 +234,8 @@ void LegFlows::perform(const transfer::OpenFlow& effect) {
   if (flows() == nullptr || !flows_.contains(effect.lane)) return;
   opened_ = true;
   flows()->table().take_back_credit(flows_.slot(effect.lane));
+  CHECK(flows_.session(), "who has flows has their session slot");
+  CHECK(!opening_.contains(effect.lane), "a lane is opened once");
   board::FlowConfig config = effect.config;
   config.session = flows_.session()->value();
   config.status_interval_ns = kStatusIntervalNs;
@@ -241,19 +252,24 @@ void LegFlows::perform(const transfer::OpenFlow& effect) {
   keys->tag = flows()->next_tag(slot);
   keys->protection = static_cast<uint32_t>(effect.protection);
   std::copy(secret->bytes.begin(), secret->bytes.end(), keys->secret);
-  opening_.insert(effect.lane);
+  opening_[effect.lane] = ++openings_;
   asio::co_spawn(services_->io,
-                 open_with_keys(self_, services_->board->attached(), effect.lane, keys, config),
+                 open_with_keys(self_, services_->board->attached(), effect.lane, openings_, keys, config),
                  asio::detached);
 }
 
 asio::awaitable<void> LegFlows::open_with_keys(std::shared_ptr<LegFlows*> self,
                                                std::shared_ptr<control::AttachedBoard> board, LaneId lane,
-                                               std::shared_ptr<board::AttachRequest> keys,
+                                               uint64_t number, std::shared_ptr<board::AttachRequest> keys,
                                                board::FlowConfig config) {
   Status handed = co_await board->hand_over_keys(*keys);
   LegFlows* const its = *self;
-  if (its == nullptr || board->lost() || its->opening_.erase(lane) == 0) co_return;
+  if (its == nullptr || board->lost()) co_return;
+  const auto opening = its->opening_.find(lane);
+  if (opening == its->opening_.end() || opening->second != number) co_return;  // it was given up
+  its->opening_.erase(opening);
+  CHECK(its->flows_.contains(lane) && its->flows_.slot(lane).value() == keys->flow,
+        "a lane that is opened has kept its slot");
   if (!handed)
     log::of(log::kSession)
         ->warn("session {}: {}", its->session_id_.substr(0, 8),

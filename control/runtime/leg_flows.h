@@ -5,6 +5,7 @@
 #pragma once
 
 #include <asio/awaitable.hpp>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -67,7 +68,7 @@ class LegFlows final : public control::BoardUser {
   // Coroutines outlive this object: they take what they need with them, or find nothing in `self`.
   static asio::awaitable<void> open_with_keys(std::shared_ptr<LegFlows*> self,
                                               std::shared_ptr<control::AttachedBoard> board, LaneId lane,
-                                              std::shared_ptr<board::AttachRequest> keys,
+                                              uint64_t number, std::shared_ptr<board::AttachRequest> keys,
                                               board::FlowConfig config);
   static asio::awaitable<void> release(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
                                        std::shared_ptr<control::AttachedBoard> board, SessionSlotId session,
@@ -98,8 +99,9 @@ class LegFlows final : public control::BoardUser {
   bool asked_buffers_ = false;
   bool opened_ = false;  // a flow, or it was to be
   // Flows whose keys are on their way to the dataplane: those are opened when they are there, and these
-  // closed then.
-  std::set<LaneId> opening_;
+  // closed then. Each opening has a number: one that was given up meanwhile opens nothing.
+  std::map<LaneId, uint64_t> opening_;
+  uint64_t openings_ = 0;
   std::set<LaneId> close_when_open_;
   const std::shared_ptr<LegFlows*> self_ = std::make_shared<LegFlows*>(this);
 };

@@ -7,6 +7,7 @@
 
 #include "control/peer/codec.h"
 #include "control/runtime/standing.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::runtime {
@@ -80,6 +81,7 @@ asio::awaitable<void> LegStream::read(std::shared_ptr<LegStream*> self, LinePtr 
 }
 
 bool LegStream::handle(const LinePtr& line, Result<peer::PeerMessage> received) {
+  CHECK(line == (line->use == Use::kCall ? call_ : stream_), "whoever is heard is this leg's call or stream");
   if (!received) {
     const bool waited = line->use == Use::kCall;
     line->use = Use::kGone;
@@ -123,6 +125,7 @@ void LegStream::drop_stream(const std::string& reason) {
 // ---- effects -----------------------------------------------------------------------------------
 
 void LegStream::perform(const transfer::Call&) {
+  DCHECK(calling_ == 0, "one call at a time");
   calling_ = ++calls_;
   asio::co_spawn(services_->io, call(services_, self_, peer_name_, calling_), asio::detached);
 }
@@ -145,7 +148,10 @@ asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::s
 void LegStream::called(uint64_t number, Result<std::unique_ptr<peer::Connection>> connected) {
   if (number != calling_) return;  // hung up meanwhile, and answered
   calling_ = 0;
-  if (connected) stream_ = begin(std::move(*connected), Use::kStream);
+  if (connected) {
+    end(stream_);  // a leg has one stream
+    stream_ = begin(std::move(*connected), Use::kStream);
+  }
   post(transfer::CallEnded{.leg = leg_, .status = connected ? Status() : Status(connected.error())});
 }
 

@@ -13,7 +13,7 @@
 #include <filesystem>
 
 #include "control/leg/negotiation.h"
-#include "control/peer/codec.h"
+#include "control/runtime/runtime_fixture.h"
 
 namespace sluice::runtime {
 namespace {
@@ -23,19 +23,7 @@ using namespace std::chrono_literals;
 
 const std::string kId(32, 'a');
 
-class Queue final : public EventQueue {
- public:
-  void post(transfer::Event event) override { events.push_back(std::move(event)); }
-  template <typename E>
-  std::vector<E> all() const {
-    std::vector<E> found;
-    for (const transfer::Event& event : events) {
-      if (const E* one = std::get_if<E>(&event)) found.push_back(*one);
-    }
-    return found;
-  }
-  std::vector<transfer::Event> events;
-};
+using Queue = HeardEvents;
 
 // This node is alpha. Beta listens, and is as many connections as it was called.
 class LegStreamTest : public testing::Test {
@@ -219,6 +207,20 @@ TEST_F(LegStreamTest, ACallOfThePeerWaitsWithItsWordsUntilItIsTaken) {
   for (uint64_t i = 0; i < 5; ++i)
     EXPECT_EQ(std::get<transfer::SessionDone>(queue_->all<transfer::Received>()[i].message).files, i);
   EXPECT_TRUE(queue_->all<transfer::CallLost>().empty());
+}
+
+// Whoever takes a call while its own is under way has two connections when that one is answered.
+TEST_F(LegStreamTest, ALegHasOneStream) {
+  stream_->perform(transfer::Call{});
+  const auto taken = std::make_shared<FakeConnection>(io_, identity::Peer{.name = "beta"});
+  stream_->peer_called(taken, transfer::make_hello(kId));
+  stream_->perform(transfer::TakeCall{});
+  ASSERT_EQ(stream_->stream(), taken);
+  await<transfer::CallEnded>();
+  ASSERT_TRUE(queue_->all<transfer::CallEnded>()[0].status);
+  EXPECT_NE(stream_->stream(), taken);
+  run_until([&] { return taken->closed(); });
+  EXPECT_TRUE(queue_->all<transfer::StreamEnded>().empty());
 }
 
 TEST_F(LegStreamTest, ACallIsRefusedWithAWord) {
