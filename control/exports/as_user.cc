@@ -13,6 +13,7 @@
 #include "control/exports/file_state.h"
 #include "control/exports/reserved.h"
 #include "control/exports/temporary.h"
+#include "dataplane/base/check.h"
 
 namespace sluice::exports {
 namespace {
@@ -35,13 +36,17 @@ Status check_open(int fd, int access, bool directory, const std::string& path) {
 }  // namespace
 
 Exports Exports::for_user(std::shared_ptr<UserFiles> user) const {
+  CHECK(user, "somebody opens files as the user");
   Exports result = *this;
   result.user_ = std::move(user);
   for (Root& root : result.roots_) root.config.manage = false;
   return result;
 }
 
-std::string Exports::user_key() const { return user_->key(); }
+std::string Exports::user_key() const {
+  CHECK(user_, "these are a user's");
+  return user_->key();
+}
 
 Error Exports::not_as_user(std::string_view path, const char* what) {
   return {
@@ -128,6 +133,7 @@ UserFile DestinationFile::State::for_user() const {
 }
 
 Status DestinationFile::State::commit_for_user() {
+  CHECK(user, "it is a user's file");
   UserFiles::Committed done = user->commit(for_user());
   if (!committed && done.named) {
     committed = true;

@@ -16,6 +16,8 @@
 #include <cstring>
 #include <memory>
 
+#include "dataplane/base/check.h"
+
 namespace sluice::exports {
 
 UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t flags, mode_t mode,
@@ -81,6 +83,7 @@ std::optional<std::vector<std::string>> components(std::string_view path) {
 }
 
 std::string join(const std::vector<std::string>& parts, size_t from, size_t to) {
+  CHECK(from <= to && to <= parts.size(), "a part of these");
   std::string path;
   for (size_t i = from; i < to; ++i) path += (i == from ? "" : "/") + parts[i];
   return path;

@@ -18,6 +18,7 @@
 #include "control/exports/reserved.h"
 #include "control/exports/room.h"
 #include "control/exports/temporary.h"
+#include "dataplane/base/check.h"
 
 namespace sluice::exports {
 DestinationFile::State::~State() {
@@ -45,7 +46,12 @@ Error DestinationFile::State::elsewhere(ErrorCode code, const std::string& begin
                     end};
 }
 
-DestinationFile::DestinationFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
+DestinationFile::DestinationFile(std::unique_ptr<State> state) : state_(std::move(state)) {
+  CHECK(state_ && state_->fd && state_->directory, "an unfinished file is open, and so is its directory");
+  CHECK(valid_file_name(state_->name), "it will have one name, in this directory");
+  DCHECK(is_temporary_name(state_->temporary),
+         "what is not complete has a name that nobody takes for one that is");
+}
 DestinationFile::DestinationFile(DestinationFile&&) noexcept = default;
 DestinationFile& DestinationFile::operator=(DestinationFile&&) noexcept = default;
 DestinationFile::~DestinationFile() = default;
@@ -122,6 +128,7 @@ Result<Target> target_of(int root_fd, const std::string& relative, const std::st
 // 0 when the file cannot be that big.
 uint64_t aligned_bytes(const DestinationSpec& spec) {
   const uint64_t alignment = spec.alignment == 0 ? 1 : spec.alignment;
+  DCHECK((alignment & (alignment - 1)) == 0, "a power of two");
   constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<off_t>::max());
   if (spec.size > kMax - alignment) return 0;
   return (spec.size + alignment - 1) / alignment * alignment;
@@ -215,6 +222,7 @@ Status Exports::create_in(DestinationFile::State& state) const {
 
 Reservation Exports::reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const {
   using Both = std::pair<Reservation, Reservation>;
+  CHECK(reserved_, "exports were opened");
   return std::make_shared<const Both>(Reserved::add(reserved_, unfinished),
                                       Reserved::add_path(reserved_, name_path));
 }

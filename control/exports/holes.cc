@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "control/catalog/catalog.h"
+#include "dataplane/base/check.h"
 
 namespace sluice::exports {
 namespace {
@@ -23,6 +24,7 @@ void keep_longest(std::vector<base::Range>& holes) {
   const auto end = holes.begin() + static_cast<ptrdiff_t>(catalog::kHolesMax);
   std::nth_element(holes.begin(), end, holes.end(), longer);
   holes.erase(end, holes.end());
+  DCHECK(holes.size() == catalog::kHolesMax, "the longest stay");
 }
 
 }  // namespace
@@ -47,6 +49,8 @@ std::vector<base::Range> holes_of(int fd, uint64_t size_bytes) {
     const uint64_t data = next_data(fd, at, size_bytes);
     const uint64_t begin = (at + kHoleBytesMin - 1) / kHoleBytesMin * kHoleBytesMin;
     const uint64_t end = data == size_bytes ? data : data / kHoleBytesMin * kHoleBytesMin;
+    DCHECK(holes.empty() || begin >= holes.back().end() || holes.size() > catalog::kHolesMax,
+           "holes are found in order");
     if (begin < end) holes.push_back({.offset = begin, .length = end - begin});
     if (holes.size() == 2 * catalog::kHolesMax) keep_longest(holes);
     if (data == size_bytes) break;
@@ -56,6 +60,8 @@ std::vector<base::Range> holes_of(int fd, uint64_t size_bytes) {
   }
   keep_longest(holes);
   std::sort(holes.begin(), holes.end(), before);
+  DCHECK(holes.size() <= catalog::kHolesMax, "no more than can be told");
+  DCHECK(holes.empty() || holes.back().end() <= size_bytes, "a hole lies within its file");
   return holes;
 }
 

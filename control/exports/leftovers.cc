@@ -13,6 +13,7 @@
 #include "control/exports/exports.h"
 #include "control/exports/file_state.h"
 #include "control/exports/temporary.h"
+#include "dataplane/base/check.h"
 
 namespace sluice::exports {
 
@@ -50,6 +51,7 @@ Status DestinationFile::State::unlink() const {
 }
 
 Status DestinationFile::give_up() {
+  CHECK(!state_->committed, "what has its name is not given up");
   state_->keep = true;
   return state_->user ? state_->user->drop(state_->for_user()) : state_->unlink();
 }

@@ -17,6 +17,7 @@
 #include "control/exports/read_back.h"
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::exports {
@@ -126,13 +127,17 @@ Status Listing::open(UniqueFd directory, const std::string& absolute) {
 }
 
 void Listing::put(names::Entry entry) {
+  DCHECK(!over_, "a list that is over tells no more");
   ++entries_;
   failed_ += entry.error_code != 0 ? 1 : 0;
   page_bytes_ += names::page_bytes(entry);
   page_.entries.push_back(std::move(entry));
 }
 
-std::string Listing::shown() const { return printable(joined(absolute_, walk_->path())); }
+std::string Listing::shown() const {
+  CHECK(walk_, "a directory is walked through");
+  return printable(joined(absolute_, walk_->path()));
+}
 
 bool Listing::wanted(const std::string& name) const {
   if (!asked_.unfinished && is_temporary_name(name)) return false;
@@ -183,6 +188,7 @@ Status Listing::step(Walk::Step step) {
 }
 
 Result<names::Page> Listing::next() {
+  CHECK(over_ || walk_, "a list was begun");
   const auto begin = std::chrono::steady_clock::now();
   while (!over_ && page_.entries.size() < names::kEntriesPerPage && page_bytes_ < names::kPageBytes) {
     if (!pulse_.step()) return Error{ErrorCode::kCancelled, "the list was stopped"};
@@ -190,6 +196,7 @@ Result<names::Page> Listing::next() {
     const bool any = !page_.entries.empty();
     if (any && std::chrono::steady_clock::now() - begin >= kPageTime) break;
   }
+  DCHECK(over_ || !page_.entries.empty(), "a list that goes on has something to tell");
   page_bytes_ = 0;
   names::Page page = std::exchange(page_, {});
   if (page.entries.empty() && asked_.glob && entries_ == 0)

@@ -15,6 +15,7 @@
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
 #include "control/exports/xattrs.h"
+#include "dataplane/base/check.h"
 
 namespace sluice::exports {
 
@@ -165,6 +166,7 @@ Status DestinationFile::commit() {
   if (s.user) return s.commit_for_user();
   if (!s.committed) {
     if (auto status = s.rename_to_final(); !status) return status;
+    CHECK(s.under_way, "its place was taken until it had its name");
     s.committed = true;
     s.under_way.reset();
   }

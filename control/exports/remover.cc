@@ -10,6 +10,7 @@
 
 #include "control/exports/beneath.h"
 #include "control/exports/temporary.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::exports {
@@ -47,6 +48,7 @@ void Remover::problem(const std::string& path, const Error& error) {
   problem_bytes_ += names::page_bytes(entry);
   if (done_.problems.size() < names::kProblemsMax && problem_bytes_ <= names::kPageBytes)
     done_.problems.push_back(std::move(entry));
+  DCHECK(done_.problems.size() <= done_.failed, "each problem is a name that stays");
 }
 
 // What is in a directory of files that are only read goes with it, as by rsync.
@@ -108,6 +110,7 @@ void Remover::look_at_name(Walk& walk) {
 
 // Out of a directory: it goes, if all that was in it has gone; else what has gone from it is made durable.
 void Remover::leave(Walk& walk) {
+  DCHECK(!walk.name().empty(), "a directory that was left has a name");
   if (!walk.left_failed() && empty_directory(walk.fd(), walk.name(), walk.path())) return;
   walk.failed() = true;
   const UniqueFd left = open_beneath(walk.fd(), walk.name(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -140,6 +143,7 @@ Status Remover::remove_tree(int directory_fd, const std::string& name) {
 }
 
 Status Remover::remove(int directory_fd, const std::string& name, const std::string& shown) {
+  CHECK(valid_file_name(name), "what is removed is a name in a directory");
   top_ = shown;
   struct stat info {};
   if (::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)

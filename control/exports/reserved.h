@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "control/catalog/catalog.h"
+#include "dataplane/base/check.h"
 
 namespace sluice::exports {
 
@@ -51,7 +52,9 @@ class Reserved {
     (self.get()->*set).insert(value);
     return {self.get(), [self, set, value = std::move(value)](const void*) {
               const std::scoped_lock unlock(self->mutex_);
-              (self.get()->*set).erase((self.get()->*set).find(value));
+              const auto at = (self.get()->*set).find(value);
+              CHECK(at != (self.get()->*set).end(), "what is reserved is there until it is given back");
+              (self.get()->*set).erase(at);
             }};
   }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "control/exports/given.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::exports {
@@ -44,7 +45,10 @@ class Staging {
   // Where it is to be made if something has that name already: under its number.
   const std::string& choose_number(size_t number);
   // Where it was made.
-  const std::string& at(size_t number) const { return at_[number]; }
+  const std::string& at(size_t number) const {
+    CHECK(number < at_.size(), "it was made for so many names");
+    return at_[number];
+  }
   // It failed halfway: nothing of it is given.
   void discard(size_t number);
 

@@ -13,6 +13,7 @@
 
 #include "control/exports/beneath.h"
 #include "control/exports/refusals.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/path.h"
 #include "dataplane/crc/crc.h"
 
@@ -37,7 +38,10 @@ std::string temporary_name_in(int directory_fd, const std::string& name) {
   size_t kept = most > others ? most - others : 0;
   // Not within a character: some file systems take no part of one.
   while (kept > 0 && (static_cast<uint8_t>(name[kept]) & 0xC0) == 0x80) --kept;
-  return temporary_name(name.substr(0, kept) + end);
+  whole = temporary_name(name.substr(0, kept) + end);
+  DCHECK(is_temporary_name(whole), "a shortened name is known for what it is");
+  DCHECK(whole.size() <= std::max(most, others), "and is no longer than there is room for");
+  return whole;
 }
 
 // A file system that folds cases (ext4 does by directory) ignores some characters and takes others for a
@@ -118,6 +122,7 @@ Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, con
       return storage_error(path, reason);
     }
     if (!still_named(directory_fd, name, fd.get())) return busy(path);
+    DCHECK(is_temporary_name(name), "nobody takes it for a whole file");
     *why = catalog::Failure::kNone;
     return fd;
   }

@@ -13,6 +13,7 @@
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
 #include "control/exports/unpack.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/progress.h"
 
 namespace sluice::exports {
@@ -22,6 +23,7 @@ using catalog::EntryKind;
 using catalog::Failure;
 
 Status Unpacker::commit() {
+  CHECK(settled_.size() == index_.entries.size(), "a pack is staged before it gets its names");
   const Result<bool> there = leads_to(tree_.root_path, tree_.relative, tree_.fd.get());
   if (!there) return there.error();
   if (!*there)
@@ -31,7 +33,10 @@ Status Unpacker::commit() {
                      "renamed or replaced, or something mounted over it; put it back, then "
                      "continue the session"};
   staging_.give_directories([this](const std::string& path) { return parent_.open(path); },
-                            [this](size_t i) { settled_[i] = true; });
+                            [this](size_t i) {
+                              CHECK(i < settled_.size() && !settled_[i], "a name is given once");
+                              settled_[i] = true;
+                            });
   const auto of_top = [this](size_t i) { return index_.entries[i].path == catalog::kTop; };
   if (Status status = give_names([&](size_t i) { return !of_top(i); }); !status) return status;
   parent_.close();
@@ -55,6 +60,7 @@ Status Unpacker::give_names(const std::function<bool(size_t)>& which) {
       missing_.note(index_.entries[i].path, *given);
       other_time_[i] = false;
     }
+    CHECK(!settled_[i], "a name is given once");
     settled_[i] = true;
   }
   return {};
@@ -75,6 +81,7 @@ Result<Failure> Unpacker::give_name(size_t number) {
     const Result<Failure> linked = link_to_target(entry, staging_.choose_number(number));
     if (!linked || *linked != Failure::kNone) return linked;
   }
+  CHECK(!staging_.at(number).empty(), "what gets its name was made");
   return place(entry, staging_.at(number));
 }
 

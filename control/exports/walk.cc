@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "control/exports/beneath.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/path.h"
 
 namespace sluice::exports {
@@ -22,7 +23,10 @@ constexpr size_t kPrefixBytesMax =
 Walk::Walk(UniqueFd top, Mounts mounts, Pulse& pulse)
     : mounts_(mounts), pulse_(pulse), top_(std::move(top)) {}
 
-int Walk::begin() { return add(std::move(top_), 0); }
+int Walk::begin() {
+  CHECK(levels_.empty() && top_, "a walk begins once");
+  return add(std::move(top_), 0);
+}
 
 // The deeper a directory, the less room its names have: a huge one keeps most of its names while those in it
 // are looked at, and all together stay within a bound.
@@ -42,18 +46,22 @@ int Walk::add(UniqueFd fd, size_t prefix_bytes) {
               .prefix_bytes = prefix_bytes};
   if (const int problem = level.names.prepare(level.fd.get(), pulse_); problem != 0) return problem;
   levels_.push_back(std::move(level));
+  DCHECK(levels_.size() <= kDepthMax, "the depth is bounded");
   return 0;
 }
 
 Walk::Step Walk::next() {
+  CHECK(!levels_.empty(), "a walk has begun");
   Level& level = levels_.back();
   const int found = level.skipped ? 0 : level.names.next(level.fd.get(), pulse_, &name_);
   if (found > 0) return Step::kName;
   if (found < 0) return Step::kFailed;
   if (levels_.size() == 1) return Step::kEnd;
+  CHECK(path_.ends_with('/'), "the path is that of the directory at hand");
   left_failed_ = level.failed;
   levels_.pop_back();
   path_.pop_back();  // its slash
+  CHECK(levels_.back().prefix_bytes <= path_.size(), "what is above is a part of the path");
   name_ = path_.substr(levels_.back().prefix_bytes);
   path_.resize(levels_.back().prefix_bytes);
   return Step::kLeft;

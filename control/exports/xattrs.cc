@@ -14,6 +14,7 @@
 
 #include "control/exports/beneath.h"
 #include "control/exports/tree_walk.h"
+#include "dataplane/base/check.h"
 
 namespace sluice::exports {
 namespace {
@@ -86,8 +87,13 @@ Failure read_acl(int fd, const char* name, bool numeric, Accounts& accounts, Acl
   return Failure::kNone;
 }
 
+bool may_be_touched(const std::string& name) {
+  return name.starts_with(catalog::kXattrPrefix) || name == kAccessAcl || name == kDefaultAcl;
+}
+
 // A directory that is there may be one that its own owner may not write to.
 int set(int fd, const std::string& name, const std::string& value) {
+  CHECK(may_be_touched(name), "what else there is means something to the system");
   if (::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0) == 0) return 0;
   struct stat info {};
   if (errno != EACCES || ::fstat(fd, &info) != 0 || ::fchmod(fd, (info.st_mode & 07777) | S_IWUSR) != 0)
@@ -95,6 +101,7 @@ int set(int fd, const std::string& name, const std::string& value) {
   return ::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0) == 0 ? 0 : errno;
 }
 int remove(int fd, const std::string& name) {
+  CHECK(may_be_touched(name), "what else there is means something to the system");
   return ::fremovexattr(fd, name.c_str()) == 0 || has_none(errno) ? 0 : errno;
 }
 
@@ -123,6 +130,7 @@ int give_acl(int fd, const char* name, const Acl& acl, Accounts& accounts) {
     if (entry.tag == catalog::acl_tag::kUser) entry.id = accounts.user(entry.name, entry.id);
     if (entry.tag == catalog::acl_tag::kGroup) entry.id = accounts.group(entry.name, entry.id);
   }
+  DCHECK(acl_of_bytes(bytes_of_acl(here)), "an ACL that was checked is one in bytes, too");
   return set(fd, name, bytes_of_acl(here));
 }
 

@@ -9,6 +9,7 @@
 
 #include "control/audit/lines.h"
 #include "control/runtime/export_key.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/counted.h"
 #include "dataplane/base/log.h"
 #include "dataplane/base/text.h"
@@ -180,6 +181,8 @@ asio::awaitable<Result<Preview>> Starter::preview(Wishes wishes) {
 Sessions::Task Starter::begin_now(transfer::Role role, std::string peer, transfer::Request request,
                                   runtime::OpenSources sources, board::LogLevel log_level) {
   const std::string id = new_session_id();
+  CHECK(id.size() == 32, "16 bytes, in hex");
+  CHECK(sources.open.empty() || sources.open.size() == sources.files.size(), "each file has its place");
   services_->logs.begin(id, log_level);
   const bool sends = role == transfer::Role::kSource;
   log::of(log::kSession)

@@ -37,6 +37,7 @@ Status Manager::start() {
 }
 
 void Manager::stop() {
+  CHECK(started_, "what stops has started");
   reception_.close();
   trust_watch_.stop();
   export_watch_.stop();

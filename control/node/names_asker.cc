@@ -10,6 +10,7 @@
 #include "control/leg/negotiation.h"
 #include "control/runtime/leg_stream.h"
 #include "control/runtime/standing.h"
+#include "dataplane/base/check.h"
 
 namespace sluice::node {
 namespace {
@@ -97,6 +98,7 @@ asio::awaitable<Status> NamesAsker::greet(const names::Request& request) {
          fmt::format(
              "{} is too old ({}): it answers no questions about names; bring both nodes to one version",
              call_->peer(), answer->software)});
+  CHECK(asked_ns_ == 0, "one call, one question");
   asked_unix_ns_ = control::unix_ns();
   asked_ns_ = control::monotonic_ns();
   call_->say(names::Word(request));

@@ -10,6 +10,7 @@
 #include "control/peer/codec.h"
 #include "control/peer/names_codec.h"
 #include "control/runtime/leg_stream.h"
+#include "dataplane/base/check.h"
 
 namespace sluice::node {
 namespace {
@@ -34,6 +35,7 @@ NamesCall::NamesCall(asio::io_context& io, std::shared_ptr<peer::Connection> con
 }
 
 void NamesCall::begin() {
+  CHECK(!std::exchange(begun_, true), "a connection has one reader");
   asio::co_spawn(io_, read(shared_from_this()), asio::detached);
   asio::co_spawn(io_, beat(shared_from_this()), asio::detached);
 }
@@ -72,6 +74,7 @@ void NamesCall::hear(const peer::PeerMessage& message) {
     return end(error);
   }
   said_.push_back(std::move(*said));
+  DCHECK(said_.size() <= kSaidMax, "what a peer says is bounded");
   changed_.notify();
 }
 

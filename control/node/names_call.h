@@ -55,6 +55,7 @@ class NamesCall : public std::enable_shared_from_this<NamesCall> {
   const std::string peer_;
   control::Notify changed_;
   control::Notify ended_;
+  bool begun_ = false;
   std::deque<Said> said_;
   std::optional<Error> problem_;
   std::chrono::steady_clock::time_point heard_;

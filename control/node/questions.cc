@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "control/node/begin.h"
+#include "dataplane/base/check.h"
 
 namespace sluice::node {
 namespace {
@@ -36,6 +37,7 @@ asio::awaitable<Result<PeerAbout>> Questions::about(std::string peer) const {
     if (!answer) co_return answer.error();
     if (!answer->done) continue;
     if (!answer->done->node) break;
+    CHECK(answer->clock, "who asked when knows how long it took");
     co_return PeerAbout{.state = std::move(*answer->done->node), .clock = *answer->clock};
   }
   co_return Error{

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dataplane/base/check.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::node {
@@ -50,6 +51,7 @@ Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& ses
     const Result<std::optional<transfer::Saved>> saved = services->journal->saved(record.id, !has_ended);
     if (!saved) return saved.error();
     if (!saved->has_value()) continue;
+    CHECK((*saved)->record.id == record.id, "the journal has what it listed");
     if (has_ended) sessions.remember(transfer::view_of(**saved));
     if (is_over(record)) continue;
     if (!has_ended) {

@@ -11,6 +11,7 @@
 
 #include "control/board/figures.h"
 #include "control/exports/read_back.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/counted.h"
 
 namespace sluice::node {
@@ -117,6 +118,7 @@ namespace {
 
 VerifyFile file_to_verify(const transfer::Saved& saved, ObjectId object, const catalog::File& known) {
   const transfer::Record& record = saved.record;
+  CHECK(!record.legs.empty() && record.legs.front().agreement, "what can be verified was agreed upon");
   const transfer::Agreement& agreement = *record.legs.front().agreement;
   VerifyFile file{.shown = known.shown, .path = known.path, .problem = {}};
   file.layout = {
@@ -177,6 +179,7 @@ class Told {
   // By the reader. False: nobody listens.
   bool tell(const VerifyProgress& progress) {
     const std::lock_guard lock(mutex_);
+    CHECK(!latest_.done, "nothing comes after the last word on a file");
     latest_ = progress;
     if (progress.done) changed_.notify_one();
     return !left_;

@@ -17,6 +17,7 @@
 #include "control/catalog/asked_names.h"
 #include "control/catalog/catalog.h"
 #include "control/exports/exports.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
 
@@ -41,7 +42,9 @@ class PackMemory {
   std::span<uint8_t> bytes() const { return bytes_; }
 
  private:
-  PackMemory(UniqueFd fd, std::span<uint8_t> bytes) : fd_(std::move(fd)), bytes_(bytes) {}
+  PackMemory(UniqueFd fd, std::span<uint8_t> bytes) : fd_(std::move(fd)), bytes_(bytes) {
+    CHECK(fd_ && !bytes_.empty(), "a pack is in memory");
+  }
   const UniqueFd fd_;
   const std::span<uint8_t> bytes_;
 };

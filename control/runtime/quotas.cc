@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "dataplane/base/check.h"
 #include "dataplane/base/config/schema.h"
 
 namespace sluice::runtime {
@@ -51,8 +52,12 @@ Status Quotas::admit(const std::string& session, const std::string& peer,
 void Quotas::enter(const std::string& session, const std::string& peer,
                    const std::vector<exports::QuotaOf>& of) {
   Session& one = sessions_[session];
+  CHECK(one.peer.empty() || one.peer == peer, "a session is of one peer");
   one.peer = peer;
-  for (const exports::QuotaOf& each : of) one.exports.insert(each.export_name);
+  for (const exports::QuotaOf& each : of) {
+    DCHECK(!each.export_name.empty(), "a quota is of an export");
+    one.exports.insert(each.export_name);
+  }
 }
 
 uint64_t ceiling_bps(const std::vector<exports::QuotaOf>& of) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "control/board/session_log.h"
+#include "dataplane/base/check.h"
 
 namespace sluice::runtime {
 
@@ -38,8 +39,10 @@ class SessionLogs {
     if (std::find(ended_.begin(), ended_.end(), id) != ended_.end()) return;
     ended_.push_back(id);
     if (ended_.size() <= kEndedKept) return;
+    CHECK(ended_.front() != id, "the one that has just ended is kept");
     logs_.erase(ended_.front());
     ended_.pop_front();
+    DCHECK(ended_.size() == kEndedKept, "so many are kept, and no more");
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/runtime/standing.h"
 
+#include "dataplane/base/check.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::runtime {
@@ -21,6 +22,7 @@ asio::awaitable<Result<identity::Standing>> standing_now(std::shared_ptr<Service
   auto load = [services] { return identity::load_standing(services->node); };
   Result<identity::Standing> standing = co_await services->pool.wait_for(std::move(load));
   if (!standing) co_return standing;
+  CHECK(standing->self && standing->trust, "a standing is whole");
   tell_problems(*services, *standing->trust);
   if (standing->self->fingerprint != services->self->fingerprint)
     log::of(log::kPeer)

@@ -8,6 +8,7 @@
 
 #include "control/exports/read_back.h"
 #include "control/runtime/export_key.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/generated.h"
 #include "dataplane/crc/crc.h"
 
@@ -42,7 +43,15 @@ TransferFiles::TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<E
 void TransferFiles::post(transfer::Event event) const { post_to(queue_, std::move(event)); }
 
 const catalog::File& TransferFiles::file(ObjectId object) const {
-  return transfer_.job().catalog()->files_of(object).front();
+  const catalog::Catalog* const catalog = transfer_.job().catalog();
+  CHECK(catalog != nullptr && object.value() < catalog->object_count(),
+        "files are named when they are in the catalog");
+  return catalog->files_of(object).front();
+}
+
+const std::shared_ptr<exports::SourceFile>& TransferFiles::source(ObjectId object) const {
+  CHECK(object.value() < sources_.size(), "a source's files are used after they were opened");
+  return sources_[object.value()];
 }
 
 TransferFiles::Descriptor TransferFiles::descriptor(ObjectId object) const {
@@ -67,7 +76,7 @@ const std::string& TransferFiles::key() {
 
 bool TransferFiles::is_closed_source(ObjectId object) const {
   const catalog::File& known = file(object);
-  return !is_destination() && !known.packed() && !known.path.empty() && !sources_[object.value()];
+  return !is_destination() && !known.packed() && !known.path.empty() && !source(object);
 }
 
 // One that is not what it was, or is gone, is no reason to end a session of many: the next attempt looks at
@@ -77,6 +86,7 @@ void TransferFiles::open_source_again(ObjectId object, std::function<void(Status
                    [self = shared_from_this(), object,
                     then = std::move(then)](Result<std::shared_ptr<exports::SourceFile>> opened) {
                      if (!opened) return then(Error{ErrorCode::kResources, opened.error().message});
+                     CHECK(object.value() < self->sources_.size(), "files stay while one is opened");
                      self->sources_[object.value()] = std::move(*opened);
                      then({});
                    });
@@ -100,6 +110,8 @@ void TransferFiles::perform(const transfer::OpenSources& effect) {
     part = self->admitted(paths, std::move(part));
     if (!part || part->ended) self->list_.reset();
     if (!part) return self->post(transfer::SourcesOpened{part.error()});
+    CHECK(part->found.open.size() == part->found.files.size(), "each file that was found has its place");
+    CHECK(part->ended || !part->found.files.empty(), "a list that goes on has found something");
     self->sources_ = std::move(part->found.open);
     if (!part->ended) part->found.files.back().list = catalog::ListState::kGrowing;
     self->post(transfer::SourcesOpened{std::move(part->found.files)});
@@ -118,6 +130,7 @@ void TransferFiles::perform(const transfer::ReadList& effect) {
                          .known = {known.begin(), known.end()},
                          .kept_open = services_->kept_open - std::min(services_->kept_open, known.size())});
   }
+  CHECK(list_, "there is a list to go on with");
   list_->next([weak = weak_from_this(), tag = effect.tag,
                paths = effect.paths](Result<ListReader::Part> part) {
     const auto self = weak.lock();
@@ -125,6 +138,7 @@ void TransferFiles::perform(const transfer::ReadList& effect) {
     part = self->admitted(paths, std::move(part));
     if (!part || part->ended) self->list_.reset();
     if (!part) return self->post(transfer::ListRead{.tag = tag, .files = part.error()});
+    CHECK(part->found.open.size() == part->found.files.size(), "each file that was found has its place");
     // Behind those that the catalog has, where they will stand in it as well.
     self->sources_.resize(self->transfer_.job().catalog()->file_count());
     std::move(part->found.open.begin(), part->found.open.end(), std::back_inserter(self->sources_));
@@ -141,6 +155,7 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
   files_part().run([exports = exports_, known = std::move(known),
                     kept_open = services_->kept_open] { return reopen_sources(*exports, known, kept_open); },
                    [self = shared_from_this()](ReopenedSources reopened) {
+                     CHECK(reopened.failed.size() <= reopened.open.size(), "no more fail than there are");
                      self->sources_.resize(std::max(self->sources_.size(), reopened.open.size()));
                      std::move(reopened.open.begin(), reopened.open.end(), self->sources_.begin());
                      self->post(transfer::SourcesReopened{std::move(reopened.failed)});
@@ -149,7 +164,7 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
 
 void TransferFiles::perform(const transfer::CheckSource& effect) {
   if (file(effect.object).packed()) return check_pack(effect);
-  const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
+  const std::shared_ptr<exports::SourceFile> source = this->source(effect.object);
   files_part().run(
       [source, exports = exports_, known = file(effect.object)]() -> Result<int64_t> {
         if (source) return exports::Exports::check_unchanged(*source);
@@ -171,7 +186,7 @@ void TransferFiles::perform(const transfer::CheckSource& effect) {
 
 void TransferFiles::perform(const transfer::ReadExtents& effect) {
   if (file(effect.object).packed()) return read_extents(effect);
-  const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
+  const std::shared_ptr<exports::SourceFile> source = this->source(effect.object);
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
   files_part().run(
       [source, kind, ranges = effect.ranges, exports = exports_,

@@ -84,6 +84,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   void post(transfer::Event event) const;
   bool is_destination() const { return transfer_.job().destination() != nullptr; }
   const catalog::File& file(ObjectId object) const;
+  const std::shared_ptr<exports::SourceFile>& source(ObjectId object) const;  // nothing: it is closed
   Destination& destination(ObjectId object);
   void let_go(ObjectId object);  // its descriptors
   // Of files that are not kept open (files_kept_open).

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "control/words/place_text.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::runtime {
@@ -42,6 +43,8 @@ TransferTask::TransferTask(std::shared_ptr<Services> services, std::unique_ptr<t
 TransferTask::~TransferTask() = default;
 
 void TransferTask::start() {
+  CHECK(files_ == nullptr && legs_.empty(), "a task starts once");
+  CHECK(transfer_->legs() != 0, "a transfer has a leg");
   files_ = std::make_shared<TransferFiles>(services_, weak_from_this(), *transfer_, std::move(sources_));
   for (uint32_t i = 0; i < transfer_->legs(); ++i) {
     const transfer::LegId id(i);
@@ -61,6 +64,7 @@ void TransferTask::start() {
 }
 
 void TransferTask::peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello) {
+  CHECK(!legs_.empty(), "a call comes to a task that has started");
   legs_.front().stream->peer_called(std::move(connection), hello);
 }
 
@@ -73,6 +77,7 @@ void TransferTask::post(transfer::Event event) {
 }
 
 void TransferTask::run() {
+  CHECK(!stepping_, "one event is stepped after the other");
   const auto self = shared_from_this();  // whoever hears of the change may let go of it
   const control::TurnMeter::Scope scope(*services_->turns, "a transfer");
   stepping_ = true;
@@ -82,9 +87,13 @@ void TransferTask::run() {
     const std::vector<transfer::Effect> effects = transfer_->step(event, control::monotonic_ns());
     // Before its peer hears of that, who may begin the next.
     if (transfer_->job().complete() || transfer_->ended()) services_->quotas.leave(transfer_->id());
-    for (const transfer::Effect& effect : effects) dispatch(effect);
+    for (const transfer::Effect& effect : effects) {
+      CHECK(!over_, "Over is the last effect of a transfer");
+      dispatch(effect);
+    }
   }
   stepping_ = false;
+  CHECK(transfer_->ended() || !told_ended_, "an end is final");
   arm();
   if (over_ || transfer_->ended() != told_ended_) {
     told_ended_ = transfer_->ended();
@@ -114,6 +123,11 @@ void TransferTask::arm() {
   });
 }
 
+TransferTask::Leg& TransferTask::leg(transfer::LegId id) {
+  CHECK(id.value() < legs_.size(), "an effect is of a leg that there is");
+  return legs_[id.value()];
+}
+
 void TransferTask::dispatch(const transfer::Effect& effect) {
   std::visit(
       [this](const auto& e) {
@@ -125,9 +139,9 @@ void TransferTask::dispatch(const transfer::Effect& effect) {
         } else if constexpr (requires(TransferFiles & files) { files.perform(e); }) {
           files_->perform(e);
         } else if constexpr (requires(LegStream & stream) { stream.perform(e); }) {
-          legs_[e.leg.value()].stream->perform(e);
+          leg(e.leg).stream->perform(e);
         } else if constexpr (requires { e.leg; }) {
-          legs_[e.leg.value()].flows->perform(e);
+          leg(e.leg).flows->perform(e);
         } else {
           legs_.front().flows->perform(e);  // objects are opened with the first leg's flows
         }
@@ -136,6 +150,7 @@ void TransferTask::dispatch(const transfer::Effect& effect) {
 }
 
 void TransferTask::perform(const transfer::OpenObject& effect) {
+  CHECK(files_, "a task has started");
   files_->make_ready(effect.object, [self = shared_from_this(), effect](Status status) {
     if (status) return self->legs_.front().flows->perform(effect);
     self->post(transfer::ObjectOpened{.object = effect.object, .status = std::move(status)});
@@ -198,6 +213,7 @@ transfer::View TransferTask::view() const {
     return view;
   }
   const transfer::SessionQueue& queue = services_->places.queue();
+  DCHECK(!queue.runs(view.id) || queue.place(view.id) == 0, "whoever runs does not wait");
   if (view.state != transfer::ViewState::kQueued || queue.place(view.id) == 0) return view;
   view.queue.place = queue.place(view.id);
   view.queue.length = queue.waiting();

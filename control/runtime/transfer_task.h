@@ -59,6 +59,7 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
 
   void run();
   void arm();
+  Leg& leg(transfer::LegId id);
   void dispatch(const transfer::Effect& effect);
   void perform(const transfer::OpenObject& effect);
   void perform(const transfer::CloseObject& effect);

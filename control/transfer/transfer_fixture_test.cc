@@ -247,6 +247,7 @@ void World::perform(const Effect& effect) {
   if (const auto* command = std::get_if<CommandLane>(&effect)) return work(command->command);
   if (const auto* set = std::get_if<SetRate>(&effect)) rates[set->lane] = set->rate_bps;
   if (std::holds_alternative<Log>(effect) || std::holds_alternative<SetRate>(effect)) return;
+  EXPECT_FALSE(over) << "nothing is wanted after Over";
   effects.push_back(effect);
   if (const auto* written = std::get_if<WriteJournal>(&effect)) {
     ++entry_counts_[static_cast<size_t>(written->entry)];

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "dataplane/base/check.h"
+
 namespace sluice::sim {
 
 Session::Session(Host& host, const transfer::Settings& settings, std::unique_ptr<transfer::Transfer> transfer)
@@ -26,6 +28,7 @@ void Session::run() {
     events_.pop_front();
     if (std::holds_alternative<transfer::FilesRecovered>(event)) tell_oracle_what_is_known();
     for (const transfer::Effect& effect : transfer_->step(event, host_.now_ns())) {
+      CHECK(!over_, "Over is the last effect of a transfer");
       std::visit([this](const auto& e) { perform(e); }, effect);
     }
   }
@@ -76,12 +79,14 @@ void Session::perform(const transfer::Call& e) {
     return answer(transfer::CallEnded{.leg = e.leg, .status = Error{}}, 300'000'000);
   }
   if (transfer_->leg(e.leg).moving()) ++host_.trace.reached.renewals;
+  CHECK(calling_ == 0, "one call at a time");
   calling_ = host_.streams->call(host_.node);
 }
 
 void Session::call_ended(Streams::Id id, bool open) {
   if (id != calling_) return;
   calling_ = 0;
+  CHECK(!open || stream_ == 0, "nobody calls who has a stream");
   if (open) stream_ = id;
   post(transfer::CallEnded{
       .leg = transfer::LegId(0),

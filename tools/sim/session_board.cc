@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "control/leg/negotiation.h"
+#include "dataplane/base/check.h"
 #include "dataplane/board/attach.h"
 #include "tools/sim/session.h"
 
@@ -79,6 +80,7 @@ void Session::perform(const transfer::ReserveFlows& e) {
     return answer(
         transfer::FlowsReserved{.leg = e.leg, .status = Error{ErrorCode::kDaemonNotRunning, "no dataplane"}});
   }
+  CHECK(!asked_flows_ && flows_.size() == 0, "flows are asked for once, when there are none");
   asked_flows_ = true;
   board()->ask_flows(this, e.lanes, e.may_wait);
 }
@@ -88,6 +90,7 @@ void Session::perform(const transfer::ReserveBuffers& e) {
     return answer(transfer::BuffersReserved{.leg = e.leg,
                                             .status = Error{ErrorCode::kDaemonNotRunning, "no dataplane"}});
   }
+  CHECK(!asked_buffers_, "one question at a time");
   asked_buffers_ = true;
   board()->ask_buffers(this, e.direction, flows_.grants());
 }

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "dataplane/base/check.h"
+
 namespace sluice::transfer {
 namespace {
 
@@ -38,6 +40,7 @@ void SessionQueue::step_aside(const std::string& id) {
   if (const auto at = waiting_.find(id); at != waiting_.end()) at->second.asked = false;
   const auto runs = running_.extract(id);
   if (runs.empty()) return;
+  CHECK(!waiting_.contains(id), "nobody both runs and waits");
   runs.mapped().held_up = false;
   waiting_[id].session = runs.mapped();
 }
@@ -115,6 +118,8 @@ std::vector<std::string> SessionQueue::admit() {
   numbers_.clear();
   for (const std::string& id : in_turn()) {
     const auto at = waiting_.find(id);
+    CHECK(at != waiting_.end() && at->second.asked, "whose turn comes has asked");
+    CHECK(!runs(id), "nobody runs and waits");
     if (!has_room(at->second.session)) {
       numbers_.emplace(id, static_cast<uint32_t>(numbers_.size()) + 1);
       continue;
@@ -123,7 +128,17 @@ std::vector<std::string> SessionQueue::admit() {
     admitted.push_back(id);
     waiting_.erase(at);
   }
+  DCHECK(is_sound(), "nobody both runs and waits, and places have numbers without gaps");
   return admitted;
+}
+
+bool SessionQueue::is_sound() const {
+  std::vector<bool> numbers(numbers_.size());
+  for (const auto& [id, number] : numbers_) {
+    if (number == 0 || number > numbers.size() || numbers[number - 1] || !waiting_.contains(id)) return false;
+    numbers[number - 1] = true;
+  }
+  return std::ranges::none_of(waiting_, [this](const auto& each) { return runs(each.first); });
 }
 
 uint32_t SessionQueue::place(const std::string& id) const {

@@ -66,6 +66,7 @@ class SessionQueue {
   };
   bool has_room(const Session& session) const;
   std::vector<std::string> in_turn() const;
+  bool is_sound() const;
 
   const uint32_t places_;
   const uint32_t per_peer_;
