@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/convert.h"
 
+#include "control/proto/option_fields.h"
 #include "control/proto/session_state.h"
 #include "dataplane/base/text.h"
 
@@ -139,42 +140,25 @@ void add_size(const rate::SizePoint& point, api::Session* session) {
 }
 
 template <typename Request>
-node::Wishes wishes_of_any(const Request& request) {
+Result<node::Wishes> wishes_of_any(const Request& request) {
   const api::TransferOptions& options = request.options();
-  node::Wishes wishes{
-      .peer = request.peer(),
-      .sources = {request.sources().begin(), request.sources().end()},
-      .destination = request.destination(),
-      .lanes = options.lanes(),
-      .rate_bps = options.rate_bps(),
-      .crc = options.crc(),
-      .protection = options.protection(),
-      .overwrite = options.overwrite(),
-      .verify = options.verify(),
-      .mkdir = options.mkdir(),
-      .ip = options.ip(),
-      .chunk_bytes = options.chunk_bytes(),
-      .chunk_auto = options.chunk_auto(),
-      .mode = options.mode(),
-      .expected_loss = options.has_expected_loss() ? std::optional(options.expected_loss()) : std::nullopt,
-      .min_rate_bps = options.min_rate_bps(),
-      .timeout_s = options.timeout_s(),
-      .priority = options.priority(),
-      .log_level = options.log_level(),
-      .deadline_unix_ns = options.deadline_unix_ns(),
-      .deadline_policy = options.deadline_policy(),
-      .selection = selection::selection_of(options)};
+  const Result<options::Wish> wish = api::wish_of(options);
+  if (!wish) return wish.error();
+  node::Wishes wishes{.peer = request.peer(),
+                      .sources = {request.sources().begin(), request.sources().end()},
+                      .destination = request.destination(),
+                      .options = *wish,
+                      .selection = selection::selection_of(options)};
   if (options.has_local_files())
     wishes.local_files = transfer::LocalFiles{
         .uid = 0,
         .token = options.local_files().token(),
         .names = {options.local_files().names().begin(), options.local_files().names().end()}};
-  wishes.selection.keep = {.owner = options.owner(),
-                           .group = options.group(),
-                           .numeric_ids = options.numeric_ids(),
-                           .xattrs = options.xattrs(),
-                           .acls = options.acls(),
-                           .top = options.top()};
+  selection::Keep& keep = wishes.selection.keep;
+#define SLUICE_OPTION(...)
+#define SLUICE_KEEP(name, ...) keep.name = options.name();
+#include "dataplane/base/options/options.def"
+  keep.top = options.top();
   return wishes;
 }
 
@@ -230,7 +214,7 @@ api::Session to_api(const transfer::View& view) {
   return session;
 }
 
-node::Wishes wishes_of(const api::SendRequest& request) { return wishes_of_any(request); }
-node::Wishes wishes_of(const api::GetRequest& request) { return wishes_of_any(request); }
+Result<node::Wishes> wishes_of(const api::SendRequest& request) { return wishes_of_any(request); }
+Result<node::Wishes> wishes_of(const api::GetRequest& request) { return wishes_of_any(request); }
 
 }  // namespace sluice::control

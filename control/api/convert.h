@@ -11,7 +11,8 @@
 namespace sluice::control {
 
 api::Session to_api(const transfer::View& view);
-node::Wishes wishes_of(const api::SendRequest& request);
-node::Wishes wishes_of(const api::GetRequest& request);
+// kUsage: an option that cannot be what it is said to be.
+Result<node::Wishes> wishes_of(const api::SendRequest& request);
+Result<node::Wishes> wishes_of(const api::GetRequest& request);
 
 }  // namespace sluice::control

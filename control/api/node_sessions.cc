@@ -54,25 +54,31 @@ std::string ip_text(const uint8_t* ip, bool ip4) {
   return ::inet_ntop(ip4 ? AF_INET : AF_INET6, ip4 ? ip + 12 : ip, text, sizeof text) != nullptr ? text : "";
 }
 
-node::Wishes of_user(node::Wishes wishes, const std::optional<transfer::User>& user) {
-  wishes.user = user;
+Result<node::Wishes> of_user(Result<node::Wishes> wishes, const std::optional<transfer::User>& user) {
+  if (wishes) wishes->user = user;
   return wishes;
 }
+
+asio::awaitable<Result<std::string>> refused(Error error) { co_return error; }
 
 }  // namespace
 
 // ---- sessions ----------------------------------------------------------------------------------
 
 asio::awaitable<Result<std::string>> NodeSessions::send(api::SendRequest request) {
-  return manager_.starter().send(of_user(wishes_of(request), user_));
+  Result<node::Wishes> wishes = of_user(wishes_of(request), user_);
+  return wishes ? manager_.starter().send(std::move(*wishes)) : refused(wishes.error());
 }
 
 asio::awaitable<Result<std::string>> NodeSessions::get(api::GetRequest request) {
-  return manager_.starter().get(of_user(wishes_of(request), user_));
+  Result<node::Wishes> wishes = of_user(wishes_of(request), user_);
+  return wishes ? manager_.starter().get(std::move(*wishes)) : refused(wishes.error());
 }
 
 asio::awaitable<Result<Preview>> NodeSessions::preview(api::SendRequest request) {
-  Result<node::Preview> preview = co_await manager_.starter().preview(of_user(wishes_of(request), user_));
+  Result<node::Wishes> wishes = of_user(wishes_of(request), user_);
+  if (!wishes) co_return wishes.error();
+  Result<node::Preview> preview = co_await manager_.starter().preview(std::move(*wishes));
   if (!preview) co_return preview.error();
   co_return Preview([preview = std::move(*preview)](const PreviewReport& report) -> Status {
     api::PreviewReply part;

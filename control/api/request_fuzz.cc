@@ -32,7 +32,7 @@ void check(const node::Wishes& wishes) {
   fuzz::require(parsed->chunk_bytes >= wire::kChunkBytesMin && parsed->chunk_bytes <= wire::kChunkBytesMax &&
                     parsed->chunk_bytes % wire::kChunkBytesStep == 0,
                 "chunks in bounds");
-  fuzz::require(wire::checks(parsed->crc_kind) || discard, "files are checked");
+  fuzz::require(wire::checks(parsed->crc) || discard, "files are checked");
 }
 
 }  // namespace
@@ -44,7 +44,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   api::SendRequest request;
   (void)request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   if (discard) request.set_destination(std::string(transfer::kNullDestination));
-  const node::Wishes wishes = wishes_of(request);
+  const Result<node::Wishes> understood = wishes_of(request);
+  if (!good(understood)) return 0;
+  const node::Wishes& wishes = *understood;
   check(wishes);
   const Status selected = selection::check_selection(wishes.selection, wishes.sources.size());
   const auto choice = selection::Choice::make(wishes.selection);

@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <iterator>
 
+#include "dataplane/base/options/options.h"
+
 namespace sluice::control {
 namespace {
 
 constexpr uint64_t kAgoNsMax = uint64_t{1} << 61;  // no clock runs so long
-constexpr std::string_view kNames[] = {"off", "events", "packets"};
+constexpr auto& kNames = options::kWords<options::LogLevel>;
+static_assert(static_cast<int>(options::LogLevel::kPackets) == static_cast<int>(board::LogLevel::kPackets));
+static_assert(static_cast<int>(options::LogLevel::kEvents) == static_cast<int>(board::LogLevel::kEvents));
 constexpr std::string_view kKindNames[] = {"opened",         "closed",  "gap",  "report",
                                            "retransmission", "repair",  "need", "rate",
                                            "completion",     "failure", "sent", "received"};

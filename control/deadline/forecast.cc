@@ -44,13 +44,6 @@ std::string_view limit_text(Limit limit) {
 
 }  // namespace
 
-std::optional<Policy> policy_of(std::string_view name) {
-  for (size_t i = 0; i < kPolicyNames.size(); ++i) {
-    if (kPolicyNames[i] == name) return static_cast<Policy>(i);
-  }
-  return std::nullopt;
-}
-
 Forecast judge(const Question& question) {
   const double bits = 8 * static_cast<double>(question.bytes_left);
   const double seconds = question.seconds_left - question.besides_s;

@@ -4,25 +4,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "control/deadline/speed.h"
 #include "dataplane/base/error.h"
+#include "dataplane/base/options/options.h"
 
 namespace sluice::deadline {
 
-// What is done about a deadline that cannot be kept.
-enum class Policy : uint8_t {
-  kRefuse,  // the session is refused, or ends once that was measured; one that was admitted goes on when late
-  kWarn,    // it is only said
-  kStop,    // as kRefuse, and when the deadline is over the session ends
-};
-inline constexpr std::array<std::string_view, 3> kPolicyNames{"refuse", "warn", "stop"};
-std::optional<Policy> policy_of(std::string_view name);
+using Policy = options::DeadlinePolicy;
 
 // A session is admitted if it will more likely than not be in time. What is offered instead shall be kept.
 inline constexpr double kAdmittedChance = 0.5;

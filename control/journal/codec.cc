@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "control/proto/ability_fields.h"
 #include "control/proto/fields.h"
 #include "control/proto/journal.pb.h"
+#include "control/proto/option_fields.h"
 #include "control/selection/choice.h"
 #include "dataplane/base/file_time.h"
 
@@ -14,7 +16,6 @@ namespace {
 constexpr uint32_t kCrcKindMax = static_cast<uint32_t>(wire::CrcKind::kRead);
 constexpr uint32_t kVerdictMax = static_cast<uint32_t>(transfer::DeadlineAdmission::kDoubtful);
 constexpr uint32_t kProtectionMax = static_cast<uint32_t>(wire::Protection::kAes256Gcm);
-constexpr uint32_t kFamilyMax = static_cast<uint32_t>(transfer::IpFamily::kIp6);
 
 // ---- to rows -------------------------------------------------------------------------------------
 
@@ -36,7 +37,7 @@ void put(const transfer::Agreement& from, Agreement* to) {
   to->set_reach(static_cast<uint32_t>(from.reach));
   to->set_chunk_auto(from.chunk_auto);
   to->set_protection(static_cast<uint32_t>(from.protection));
-  to->set_growing_offer(from.growing_offer);
+  peer::set_abilities(from.abilities, to);
   to->set_peer_queue_datagrams(from.peer_queue_datagrams);
 }
 
@@ -84,6 +85,21 @@ void put(const transfer::Summary& from, Summary* to) {
   }
 }
 
+// Options that journals have always known have fields of their own, so that an older version can read them;
+// all others stand in `options`, as the API has them.
+void put(const transfer::Options& from, Request* to) {
+  for (const options::Option& option : options::all()) {
+    if (option.of != options::Of::kTransfer) continue;
+    const int64_t number = option.value_in(from);
+    if (const auto* own = api::option_field(option, *to); own != nullptr) {
+      api::set_option(option, number, to, *own);
+    } else if (number != option.value_in(transfer::Options())) {
+      api::TransferOptions* const others = to->mutable_options();
+      api::set_option(option, number, others, *api::option_field(option, *others));
+    }
+  }
+}
+
 // ---- from rows -----------------------------------------------------------------------------------
 
 std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
@@ -112,7 +128,7 @@ std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   to.chunk_auto = from.chunk_auto();
   to.reach = static_cast<board::Reach>(from.reach());
   to.protection = static_cast<wire::Protection>(from.protection());
-  to.growing_offer = from.growing_offer();
+  to.abilities = peer::abilities_in(from);
   to.peer_queue_datagrams = from.peer_queue_datagrams();
   return to;
 }
@@ -154,34 +170,26 @@ Leg only_leg_of(const SessionRecord& record) {
   return leg;
 }
 
-// Of a record or a request.
-int32_t priority_of(const auto& from) {
-  return std::clamp(from.priority(), -transfer::kPriorityMax, transfer::kPriorityMax);
+// A field of its own that says nothing says 0; any other option is as it is without it.
+std::optional<transfer::Options> options_of(const Request& from) {
+  transfer::Options to;
+  for (const options::Option& option : options::all()) {
+    if (option.of != options::Of::kTransfer) continue;
+    const auto* const own = api::option_field(option, from);
+    const auto number =
+        own != nullptr ? api::option_in(option, from, *own)
+                       : api::option_in(option, from.options(), *api::option_field(option, from.options()));
+    if (!number) return std::nullopt;
+    if (own != nullptr || *number) option.set_value(to, option.clamp(number->value_or(0)));
+  }
+  return to;
 }
 
 std::optional<transfer::Request> request_of(const Request& from) {
-  if (from.crc_kind() > kCrcKindMax || from.family() > kFamilyMax || from.protection() > kProtectionMax)
-    return std::nullopt;
-  if (from.rate_mode() >= rate::kModeNames.size()) return std::nullopt;
-  if (from.deadline_policy() >= deadline::kPolicyNames.size()) return std::nullopt;
+  const std::optional<transfer::Options> asked = options_of(from);
+  if (!asked) return std::nullopt;
   transfer::Request to;
-  to.options.lanes = std::max(1U, from.lanes());
-  to.options.rate_bps = from.rate_bps();
-  to.options.crc_kind = static_cast<wire::CrcKind>(from.crc_kind());
-  to.options.overwrite = from.overwrite();
-  to.options.verify = from.verify();
-  to.options.mkdir = from.mkdir();
-  to.options.family = static_cast<transfer::IpFamily>(from.family());
-  to.options.chunk_bytes = from.chunk_bytes();
-  to.options.chunk_auto = from.chunk_auto();
-  to.options.priority = priority_of(from);
-  to.options.mode = static_cast<rate::Mode>(from.rate_mode());
-  to.options.expected_loss_ppm = std::min(from.expected_loss_ppm(), transfer::kExpectedLossPpmMax);
-  to.options.min_rate_bps = from.min_rate_bps();
-  to.options.timeout_ns = from.timeout_s() * transfer::kSecondNs;
-  to.options.deadline_unix_ns = from.deadline_unix_ns();
-  to.options.deadline_policy = static_cast<deadline::Policy>(from.deadline_policy());
-  to.options.protection = static_cast<wire::Protection>(from.protection());
+  to.options = *asked;
   to.source_paths.assign(from.source_paths().begin(), from.source_paths().end());
   to.destination = from.destination();
   to.source_bytes = from.source_bytes();
@@ -253,23 +261,7 @@ std::string encode(const transfer::Request& request) {
   selection::put_selection(request.selection, &to);
   to.set_keep(request.selection.keep.bits());
   to.set_destination(request.destination);
-  to.set_lanes(request.options.lanes);
-  to.set_rate_bps(request.options.rate_bps);
-  to.set_crc_kind(static_cast<uint32_t>(request.options.crc_kind));
-  to.set_overwrite(request.options.overwrite);
-  to.set_verify(request.options.verify);
-  to.set_mkdir(request.options.mkdir);
-  to.set_family(static_cast<uint32_t>(request.options.family));
-  to.set_chunk_bytes(request.options.chunk_bytes);
-  to.set_chunk_auto(request.options.chunk_auto);
-  to.set_priority(request.options.priority);
-  to.set_rate_mode(static_cast<uint32_t>(request.options.mode));
-  to.set_expected_loss_ppm(request.options.expected_loss_ppm);
-  to.set_min_rate_bps(request.options.min_rate_bps);
-  to.set_timeout_s(static_cast<uint32_t>(request.options.timeout_ns / transfer::kSecondNs));
-  to.set_deadline_unix_ns(request.options.deadline_unix_ns);
-  to.set_deadline_policy(static_cast<uint32_t>(request.options.deadline_policy));
-  to.set_protection(static_cast<uint32_t>(request.options.protection));
+  put(request.options, &to);
   to.set_source_bytes(request.source_bytes);
   if (request.user) {
     to.mutable_user()->set_uid(request.user->uid);
@@ -335,7 +327,7 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
   to.started_unix_ns = from.started_unix_ns();
   to.files_left = from.files_left();
   to.limit_bps = from.limit_bps();
-  to.priority = priority_of(from);
+  to.priority = std::clamp(from.priority(), -transfer::kPriorityMax, transfer::kPriorityMax);
   if (from.deadline_admission() > kVerdictMax) return std::nullopt;
   to.deadline_admission = static_cast<transfer::DeadlineAdmission>(from.deadline_admission());
   if (from.legs_size() == 0) *from.add_legs() = only_leg_of(from);

@@ -100,7 +100,7 @@ TEST(JournalCodec, EveryKindOfEachEnumerationComesBack) {
   }
   for (int kind = 0; kind <= static_cast<int>(wire::CrcKind::kRead); ++kind) {
     record.legs[0].agreement->crc_kind = static_cast<wire::CrcKind>(kind);
-    record.request->options.crc_kind = static_cast<wire::CrcKind>(kind);
+    record.request->options.crc = static_cast<wire::CrcKind>(kind);
     EXPECT_TRUE(fields::equal(again(record).value(), record)) << kind;
   }
   for (int code = 1; code <= static_cast<int>(ErrorCode::kResources); ++code) {
@@ -151,8 +151,8 @@ TEST(JournalCodec, WhatCannotBeReadGivesNothing) {
   EXPECT_FALSE(changed([](SessionRecord& session, Request&) {
     session.mutable_legs(1)->mutable_agreement()->set_crc_kind(4);
   }));
-  EXPECT_FALSE(changed([](SessionRecord&, Request& request) { request.set_crc_kind(4); }));
-  EXPECT_FALSE(changed([](SessionRecord&, Request& request) { request.set_family(3); }));
+  EXPECT_FALSE(changed([](SessionRecord&, Request& request) { request.set_crc(4); }));
+  EXPECT_FALSE(changed([](SessionRecord&, Request& request) { request.set_ip(3); }));
   const transfer::Record record = sample_record("a", 1);
   EXPECT_FALSE(decode_record(encode(record), "")) << "it was asked for here, and not what";
   EXPECT_FALSE(decode_record(encode(record), "\xff\xff"));

@@ -167,19 +167,24 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.legs.resize(1);
   record.request->user = std::nullopt;  // nobody but operators asked then
   record.request->local_files = std::nullopt;
-  record.request->options.verify = record.request->options.mkdir = false;
-  record.request->options.mode = record.legs[0].agreement->mode = rate::Mode::kAdaptive;
-  record.request->options.expected_loss_ppm = record.legs[0].agreement->expected_loss_ppm = 0;
+  // As request1 has it. What a row of then does not say is 0, and what it could not say is as without it.
+  record.request->options = {.lanes = 3,
+                             .rate_bps = 5'000'000'000,
+                             .crc = wire::CrcKind::kCrc32c,
+                             .protection = wire::Protection::kCrc,
+                             .chunk_bytes = 4096,
+                             .overwrite = true,
+                             .ip = transfer::IpFamily::kIp6};
+  record.legs[0].agreement->mode = rate::Mode::kAdaptive;
+  record.legs[0].agreement->expected_loss_ppm = 0;
   record.legs[0].agreement->chunk_reason = rate::SizeReason::kAgreed;
   record.legs[0].agreement->reach = board::Reach::kAgreed;
-  record.request->options.min_rate_bps = record.limit_bps = record.request->options.timeout_ns = 0;
-  record.request->options.priority = record.priority = 0;
-  record.request->options.chunk_auto = record.legs[0].agreement->chunk_auto = false;
-  record.legs[0].agreement->growing_offer = false;
+  record.limit_bps = 0;
+  record.priority = 0;
+  record.legs[0].agreement->chunk_auto = false;
+  record.legs[0].agreement->abilities = {};
   record.legs[0].agreement->peer_queue_datagrams = 0;
-  record.request->options.protection = record.legs[0].agreement->protection = wire::Protection::kCrc;
-  record.request->options.deadline_unix_ns = 0;
-  record.request->options.deadline_policy = deadline::Policy::kRefuse;
+  record.legs[0].agreement->protection = wire::Protection::kCrc;
   record.request->source_bytes = 0;
   record.request->source_paths = {"/export/a", "/export/b"};
   record.request->selection = {};
@@ -240,7 +245,7 @@ TEST_F(UpgradeTest, ASessionOfTheOtherNodeComesOver) {
   record.legs[0].agreement->reach = board::Reach::kAgreed;
   record.legs[0].agreement->chunk_auto = false;
   record.legs[0].agreement->protection = wire::Protection::kCrc;
-  record.legs[0].agreement->growing_offer = false;
+  record.legs[0].agreement->abilities = {};
   record.legs[0].agreement->peer_queue_datagrams = 0;
   EXPECT_TRUE(fields::equal(saved(*journal, "a").record, record));
   // Nothing was agreed upon: it has a peer, and nothing else.

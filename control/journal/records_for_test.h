@@ -28,7 +28,6 @@ template <> struct Count<selection::Selection> : Fields<3> {};
 template <> struct Count<transfer::Agreement> : Fields<19> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Options> : Fields<17> {};
 template <> struct Count<transfer::Record> : Fields<13> {};
 template <> struct Count<transfer::Request> : Fields<7> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
@@ -61,28 +60,26 @@ inline transfer::Agreement sample_agreement() {
           .chunk_reason = rate::SizeReason::kPath,
           .chunk_auto = true,
           .protection = wire::Protection::kAes256Gcm,
-          .growing_offer = true,
+          .abilities = transfer::AbilitySet::all(),
           .peer_queue_datagrams = 128};
 }
 
+// None is as it is without it.
+inline transfer::Options sample_options() {
+  transfer::Options sample;
+  for (const options::Option& option : options::all()) {
+    if (option.of != options::Of::kTransfer) continue;
+    const int64_t without = option.value_in(sample);
+    const bool is_word = !option.choices.empty();
+    option.set_value(sample, is_word && without + 1 == static_cast<int64_t>(option.choices.size())
+                                 ? without - 1
+                                 : without + option.step);
+  }
+  return sample;
+}
+
 inline transfer::Request sample_request() {
-  return {.options = {.lanes = 3,
-                      .rate_bps = 5'000'000'000,
-                      .crc_kind = wire::CrcKind::kCrc32c,
-                      .overwrite = true,
-                      .verify = true,
-                      .mkdir = true,
-                      .family = transfer::IpFamily::kIp6,
-                      .chunk_bytes = 4096,
-                      .chunk_auto = true,
-                      .mode = rate::Mode::kFixed,
-                      .expected_loss_ppm = 30'000,
-                      .min_rate_bps = 1'000'000,
-                      .timeout_ns = 90'000'000'000,
-                      .priority = 7,
-                      .deadline_unix_ns = 1LL << 60,
-                      .deadline_policy = deadline::Policy::kStop,
-                      .protection = wire::Protection::kAes256Gcm},
+  return {.options = sample_options(),
           .source_paths = {"/export/a/"},
           .selection = {.rules = {{.include = true, .pattern = "*.h5"}, {.include = true, .pattern = "*/"}},
                         .names = {"run 42", "run 43/"},

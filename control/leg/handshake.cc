@@ -129,7 +129,7 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
   Abilities able = abilities(now_ns);
   if (job.began) {  // what is there was cut and checked so
     able.port.extent_bytes_max = job.terms->extent_bytes;
-    options.crc_kind = job.terms->crc_kind;
+    options.crc = job.terms->crc_kind;
   }
   Result<Specification> wishes =
       make_specification(able, options, job.role, job.request->discards(), around_.lanes.local_ports());
@@ -145,7 +145,7 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
 bool Handshake::forgets_with_peer() const {
   const Job& job = around_.job;
   if (job.source() != nullptr) return job.source()->told_of_done();
-  return job.destination() != nullptr && job.terms->growing_offer;
+  return job.destination() != nullptr && job.terms->abilities.has(Ability::kGrowingOffer);
 }
 
 Status Handshake::take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out) {

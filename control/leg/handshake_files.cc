@@ -63,7 +63,7 @@ void Handshake::await_offer(uint64_t now_ns, Effects& /*out*/) {
 
 Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out) {
   Job& job = around_.job;
-  if (offer.growing && !around_.agreement.growing_offer)
+  if (offer.growing && !around_.agreement.abilities.has(Ability::kGrowingOffer))
     return Error{ErrorCode::kIncompatible, "the peer makes an offer that grows, which was not agreed upon"};
   const std::optional<DestinationFiles::Wish> wish = DestinationFiles::wish_of(job.own_request());
   const Result<bool> whole = job.destination()->files().take_offer(offer, wish ? &*wish : nullptr);
@@ -89,7 +89,7 @@ Status Handshake::go_on(uint64_t now_ns, Effects& out) {
       start(now_ns, out);
       return {};
     }
-    if (!around_.agreement.growing_offer && job.source()->catalog().growing()) {
+    if (!around_.agreement.abilities.has(Ability::kGrowingOffer) && job.source()->catalog().growing()) {
       const Status status = list_whole(out);
       if (!status || job.source()->catalog().growing()) return status;
     }

@@ -126,18 +126,18 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.lanes_max = static_cast<uint32_t>(ports.size());
   for (const uint16_t udp_port : ports) spec.udp_ports.push_back(udp_port);
   // An explicit family is offered alone: the other node then has no choice.
-  if (options.family != IpFamily::kIp6) spec.data_ip4 = ip4_bytes(port);
-  if (options.family != IpFamily::kIp4) spec.data_ip6 = ip6_bytes(port);
+  if (options.ip != IpFamily::kIp6) spec.data_ip4 = ip4_bytes(port);
+  if (options.ip != IpFamily::kIp4) spec.data_ip6 = ip6_bytes(port);
   if (spec.data_ip4.empty() && spec.data_ip6.empty()) {
     return Error{
         ErrorCode::kConfiguration,
         fmt::format(
             "this node's data port has no {} address: set port.address4 or port.address6 in node.toml",
-            options.family == IpFamily::kIp6   ? "IPv6"
-            : options.family == IpFamily::kIp4 ? "IPv4"
-                                               : "IP")};
+            options.ip == IpFamily::kIp6   ? "IPv6"
+            : options.ip == IpFamily::kIp4 ? "IPv4"
+                                           : "IP")};
   }
-  spec.prefer_ip6 = options.family == IpFamily::kIp6;
+  spec.prefer_ip6 = options.ip == IpFamily::kIp6;
   const ChunkLimit ip4 =
       chunk_limit(std::min(options.chunk_bytes, port.chunk_bytes_max_ip4), abilities.ip4, options.chunk_auto);
   const ChunkLimit ip6 =
@@ -148,16 +148,18 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.chunk_reason_ip6 = ip6.reason;
   spec.chunk_auto = options.chunk_auto;
   spec.extent_bytes_max = port.extent_bytes_max;
-  spec.crc_kinds.push_back(number_of(options.crc_kind));
+  spec.crc_kinds.push_back(number_of(options.crc));
   spec.rate_bps_max =
       port.rate_bps_max != 0 ? std::min(options.rate_bps, port.rate_bps_max) : options.rate_bps;
   spec.udp_checksum_needed = abilities.udp_checksum_always || port.udp_checksum_offload != 0;
   spec.discard = discard;
   spec.rate_mode = options.mode;
-  spec.expected_loss_ppm = options.expected_loss_ppm;
+  spec.expected_loss_ppm = options.expected_loss.ppm;
   spec.learn_address = abilities.calls_only;
   spec.queue_datagrams = port.queue_datagrams;
-  spec.growing_offer = options.deadline_unix_ns == 0;  // what is judged has to be known
+  spec.abilities = AbilitySet::all();
+  spec.abilities.set(Ability::kGrowingOffer,
+                     options.deadline_unix_ns == 0);  // what is judged has to be known
   spec.protection = static_cast<uint32_t>(std::max(options.protection, abilities.protection));
   return spec;
 }
@@ -207,7 +209,7 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
       spec.udp_checksum_needed || abilities.udp_checksum_always || port.udp_checksum_offload != 0;
   set.learns_address = spec.learn_address;
   set.queue_datagrams = port.queue_datagrams;
-  set.growing_offer = spec.growing_offer;
+  set.abilities = spec.abilities & AbilitySet::all();
   set.protection = std::max(spec.protection, static_cast<uint32_t>(abilities.protection));
   return set;
 }
@@ -267,7 +269,7 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
                    .chunk_reason = set.chunk_reason,
                    .chunk_auto = spec.chunk_auto,
                    .protection = static_cast<wire::Protection>(set.protection),
-                   .growing_offer = spec.growing_offer && set.growing_offer,
+                   .abilities = spec.abilities & set.abilities,
                    .peer_queue_datagrams = initiator ? set.queue_datagrams : spec.queue_datagrams};
   // One that is learnt is judged when it comes (lane::FlowChannel).
   const bool learnt = result.reach == board::Reach::kPeerOpens;

@@ -155,10 +155,10 @@ void as_initiator(fuzz::Input& input, const Abilities& a) {
   Options options;
   options.lanes = 1 + input.below(control::kLanesMax);
   options.rate_bps = 1 + input.take<uint32_t>();
-  options.crc_kind = static_cast<wire::CrcKind>(input.below(3));
-  options.family = static_cast<IpFamily>(input.below(3));
+  options.crc = static_cast<wire::CrcKind>(input.below(3));
+  options.ip = static_cast<IpFamily>(input.below(3));
   options.chunk_bytes = 512 + 8 * input.below(200);
-  const bool discard = !wire::checks(options.crc_kind);
+  const bool discard = !wire::checks(options.crc);
   const auto specification = make_specification(a, options, input.flag() ? Role::kSource : Role::kDestination,
                                                 discard, ports(options.lanes));
   if (!good(specification)) return;

@@ -168,7 +168,7 @@ TEST(Negotiation, ChoosesAFamilyThatBothHave) {
   ASSERT_TRUE(only6);
   EXPECT_FALSE(family_is_4(only6->initiator));
   Options six = wishes();
-  six.family = IpFamily::kIp6;
+  six.ip = IpFamily::kIp6;
   auto forced = negotiate(node_with(true, true), node_with(true, true), six, 1, 1);
   ASSERT_TRUE(forced);
   EXPECT_FALSE(family_is_4(forced->initiator));
@@ -181,7 +181,7 @@ TEST(Negotiation, ChoosesAFamilyThatBothHave) {
 TEST(Negotiation, NoCrcOnlyIntoADiscardSink) {
   for (const wire::CrcKind kind : {wire::CrcKind::kNone, wire::CrcKind::kRead}) {
     Options unchecked = wishes();
-    unchecked.crc_kind = kind;
+    unchecked.crc = kind;
     EXPECT_EQ(negotiate(node_with(true, false), node_with(true, false), unchecked, 1, 1).error().code,
               ErrorCode::kIncompatible);
     const auto outcome = negotiate(node_with(true, false), node_with(true, false), unchecked, 1, 1, true);
@@ -268,7 +268,7 @@ TEST(Negotiation, AnAnswerBeyondTheOfferIsRefused) {
 std::string refusal_of(const std::string& peer_ip, Abilities node) {
   const Abilities other = node_with(true, true, 2);
   Options options = wishes();
-  if (peer_ip.size() == 16) options.family = IpFamily::kIp6;
+  if (peer_ip.size() == 16) options.ip = IpFamily::kIp6;
   const auto spec = make_specification(node, options, Role::kSource, false, {47000});
   SpecificationSet set = *answer(*spec, other, 64ULL << 20, {48000});
   set.data_ip = peer_ip;

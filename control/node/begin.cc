@@ -152,8 +152,7 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
                             .user = std::move(wishes.user),
                             .local_files = std::move(wishes.local_files)};
   if (const Status status = check_deadline(role, wishes.peer, request); !status) co_return status.error();
-  const board::LogLevel log_level =
-      control::log_level_of(wishes.log_level).value_or(board::LogLevel::kEvents);
+  const auto log_level = static_cast<board::LogLevel>(options->log_level);  // numbered alike (session_log.cc)
   const Sessions::Task task =
       begin_now(role, std::move(wishes.peer), std::move(request), std::move(sources), log_level);
   // Whoever was told its id finds it after the death of anything.

@@ -11,75 +11,79 @@ namespace {
 
 TEST(Options, NameWhatIsWrongAndFillInTheNodesDefaults) {
   config::Node node;
+  node.transfer.lanes = 3;
   Wishes asked;
-  auto options = parse_options(asked, node);
+  const auto options = parse_options(asked, node);
   ASSERT_TRUE(options);
-  EXPECT_EQ(options->lanes, node.lanes);
+  EXPECT_EQ(*options, node.transfer);
   EXPECT_EQ(options->chunk_bytes, 8192U);
-  asked.crc = "none";
+  asked.options.crc = wire::CrcKind::kNone;
   EXPECT_EQ(parse_options(asked, node).error().code, ErrorCode::kUsage);
   asked.destination = transfer::kNullDestination;
   EXPECT_TRUE(parse_options(asked, node));
   asked.destination.clear();
-  asked.crc = "md5";
+  asked.options = {.lanes = control::kLanesMax + 1};
   EXPECT_FALSE(parse_options(asked, node));
-  asked.crc = "crc32c";
-  asked.lanes = control::kLanesMax + 1;
+  asked.options = {.rate_bps = 2 * node.port_rate_bps};
+  EXPECT_EQ(parse_options(asked, node)->rate_bps, node.port_rate_bps);
+  asked.options = {.rate_bps = 1000, .min_rate_bps = 1001};
   EXPECT_FALSE(parse_options(asked, node));
-  asked.lanes = 2;
-  asked.ip = "5";
+  asked.options = {.chunk_bytes = 1001};
   EXPECT_FALSE(parse_options(asked, node));
-  asked.ip = "6";
-  asked.chunk_bytes = 1001;
-  EXPECT_FALSE(parse_options(asked, node));
-  asked.chunk_bytes = 1024;
+  asked.options = {.chunk_bytes = 1024};
   EXPECT_EQ(parse_options(asked, node)->chunk_bytes, 1024U);
   EXPECT_FALSE(parse_options(asked, node)->chunk_auto);
-  asked.chunk_bytes = 0;
-  asked.chunk_auto = true;
+  asked.options = {.chunk_auto = true};
   EXPECT_EQ(parse_options(asked, node)->chunk_bytes, wire::kChunkBytesMax) << "what the ports can do";
   EXPECT_TRUE(parse_options(asked, node)->chunk_auto);
-  asked.chunk_auto = false;
 }
 
 TEST(Options, TheNodesProtectionCanOnlyBeRaised) {
+  using wire::Protection;
   config::Node node;
   Wishes asked;
-  EXPECT_EQ(parse_options(asked, node)->protection, wire::Protection::kAes128Gcm);
-  asked.protection = "aes-256-gcm";
-  EXPECT_EQ(parse_options(asked, node)->protection, wire::Protection::kAes256Gcm);
-  asked.protection = "crc";
+  EXPECT_EQ(parse_options(asked, node)->protection, Protection::kAes128Gcm);
+  asked.options.protection = Protection::kAes256Gcm;
+  EXPECT_EQ(parse_options(asked, node)->protection, Protection::kAes256Gcm);
+  asked.options.protection = Protection::kCrc;
   const auto lowered = parse_options(asked, node);
   ASSERT_FALSE(lowered);
   EXPECT_EQ(lowered.error().code, ErrorCode::kUsage);
   EXPECT_NE(lowered.error().message.find("aes-128-gcm at least"), std::string::npos)
       << lowered.error().message;
-  asked.protection = "rot13";
-  EXPECT_NE(parse_options(asked, node).error().message.find("rot13"), std::string::npos);
-  node.protection = "crc";
-  asked.protection.clear();
-  EXPECT_EQ(parse_options(asked, node)->protection, wire::Protection::kCrc);
-  asked.protection = "aes-128-gcm";
-  EXPECT_EQ(parse_options(asked, node)->protection, wire::Protection::kAes128Gcm);
+  node.transfer.protection = Protection::kCrc;
+  asked.options = {};
+  EXPECT_EQ(parse_options(asked, node)->protection, Protection::kCrc);
+  asked.options.protection = Protection::kAes128Gcm;
+  EXPECT_EQ(parse_options(asked, node)->protection, Protection::kAes128Gcm);
 }
 
 TEST(Options, OfADeadlineAreATimeAndOneOfThreePolicies) {
   config::Node node;
   Wishes asked;
-  asked.deadline_policy = "warn";
+  asked.options.deadline_policy = deadline::Policy::kWarn;
   EXPECT_EQ(parse_options(asked, node).error().code, ErrorCode::kUsage) << "of what deadline?";
-  asked.deadline_unix_ns = 1;
+  asked.options.deadline_unix_ns = 1;
   EXPECT_EQ(parse_options(asked, node)->deadline_policy, deadline::Policy::kWarn);
   EXPECT_EQ(parse_options(asked, node)->deadline_unix_ns, 1);
-  asked.deadline_policy = "stop";
-  EXPECT_EQ(parse_options(asked, node)->deadline_policy, deadline::Policy::kStop);
-  asked.deadline_policy.clear();
+  asked.options.deadline_policy.reset();
   EXPECT_EQ(parse_options(asked, node)->deadline_policy, deadline::Policy::kRefuse);
-  asked.deadline_policy = "panic";
-  EXPECT_NE(parse_options(asked, node).error().message.find("panic"), std::string::npos);
-  asked.deadline_policy.clear();
-  asked.deadline_unix_ns = -1;
+  asked.options.deadline_unix_ns = -1;
   EXPECT_FALSE(parse_options(asked, node));
+}
+
+TEST(Options, AUserOfTheHostIsRefusedWhatIsForOperators) {
+  Wishes asked{.destination = "in/", .user = transfer::User{.uid = 1000, .name = "ada"}};
+  EXPECT_TRUE(check_wishes(transfer::Role::kSource, asked));
+  asked.options.mkdir = true;
+  const Status refused = check_wishes(transfer::Role::kSource, asked);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "--mkdir is not for members of [control] users_group: make the directories, or ask an operator");
+  asked.options = {.priority = 1};
+  EXPECT_FALSE(check_wishes(transfer::Role::kSource, asked));
+  asked.options = {.priority = -1};
+  EXPECT_TRUE(check_wishes(transfer::Role::kSource, asked));
 }
 
 TEST(Options, MemorySourcesHaveASize) {

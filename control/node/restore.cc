@@ -59,6 +59,8 @@ Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& ses
           ->info("session {} with {} is in the journal: going on", record.id.substr(0, 8),
                  record.legs.front().peer);
     }
+    if (record.request)  // numbered alike (session_log.cc)
+      services->logs.begin(record.id, static_cast<board::LogLevel>(record.request->options.log_level));
     sessions.add(std::make_unique<transfer::Transfer>(services->settings, **saved, std::nullopt,
                                                       control::monotonic_ns(), control::unix_ns()),
                  {});

@@ -7,6 +7,7 @@
 
 #include "control/peer/failed_names.h"
 #include "control/peer/heartbeat_codec.h"
+#include "control/proto/ability_fields.h"
 #include "control/proto/fields.h"
 #include "dataplane/base/file_time.h"
 
@@ -61,7 +62,7 @@ void put(const transfer::Specification& m, PeerMessage* wire) {
   to->set_expected_loss_ppm(m.expected_loss_ppm);
   to->set_learn_address(m.learn_address);
   to->set_queue_datagrams(m.queue_datagrams);
-  to->set_growing_offer(m.growing_offer);
+  set_abilities(m.abilities, to);
   to->set_protection(static_cast<Protection>(m.protection));
 }
 
@@ -79,7 +80,7 @@ void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
   for (const uint32_t port : m.udp_ports) to->add_udp_ports(port);
   to->set_learns_address(m.learns_address);
   to->set_queue_datagrams(m.queue_datagrams);
-  to->set_growing_offer(m.growing_offer);
+  set_abilities(m.abilities, to);
   to->set_protection(static_cast<Protection>(m.protection));
 }
 
@@ -223,7 +224,7 @@ transfer::Specification take(const Specification& m) {
           .learn_address = m.learn_address(),
           .queue_datagrams = m.queue_datagrams(),
           .protection = static_cast<uint32_t>(m.protection()),
-          .growing_offer = m.growing_offer()};
+          .abilities = abilities_in(m)};
 }
 
 transfer::SpecificationSet take(const SpecificationSet& m) {
@@ -240,7 +241,7 @@ transfer::SpecificationSet take(const SpecificationSet& m) {
           .learns_address = m.learns_address(),
           .queue_datagrams = m.queue_datagrams(),
           .protection = static_cast<uint32_t>(m.protection()),
-          .growing_offer = m.growing_offer()};
+          .abilities = abilities_in(m)};
 }
 
 transfer::TransferRequest take(const TransferRequest& m) {

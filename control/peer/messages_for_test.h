@@ -96,7 +96,7 @@ inline std::vector<Message> sample_messages() {
                     .learn_address = true,
                     .queue_datagrams = 256,
                     .protection = 2,
-                    .growing_offer = true},
+                    .abilities = transfer::AbilitySet::all()},
       SpecificationSet{.lanes = 2,
                        .chunk_bytes = 8192,
                        .chunk_reason = rate::SizeReason::kPath,
@@ -110,7 +110,7 @@ inline std::vector<Message> sample_messages() {
                        .learns_address = true,
                        .queue_datagrams = 512,
                        .protection = 1,
-                       .growing_offer = true},
+                       .abilities = transfer::AbilitySet::all()},
       TransferRequest{
           .source_paths = {"/export/a/"},
           .selection = {.rules = {{.include = true, .pattern = "*\xff"}, {.include = true, .pattern = "b/"}},

@@ -2,30 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "dataplane/base/options/options.h"
+
 namespace sluice::rate {
 
-enum class Mode : uint8_t {
-  kAdaptive,  // what the path carries, with a short queue; yields to TCP
-  kFixed,     // a reserved rate: not looked for, but broken off by loss
-  kCubic,     // shares with TCP, RFC 9438
-};
-
-inline constexpr std::array<std::string_view, 3> kModeNames{"adaptive", "fixed", "cubic"};
-
-inline std::string_view mode_name(Mode mode) {
-  return kModeNames[static_cast<size_t>(mode) % kModeNames.size()];
-}
-inline std::optional<Mode> mode_of(std::string_view name) {
-  for (size_t i = 0; i < kModeNames.size(); ++i) {
-    if (kModeNames[i] == name) return static_cast<Mode>(i);
-  }
-  return std::nullopt;
-}
+using Mode = options::RateMode;
+inline constexpr auto& kModeNames = options::kWords<Mode>;
+inline std::string_view mode_name(Mode mode) { return options::word_of(mode); }
 
 // What a session may send, and what of its path was declared.
 struct Terms {

@@ -19,7 +19,7 @@ class SessionLogs {
  public:
   static constexpr size_t kEndedKept = 16;
 
-  // Of a session that begins.
+  // Of a session that begins, or that a former control began at this level.
   void begin(const std::string& id, board::LogLevel level) {
     logs_[id] = std::make_shared<control::SessionLog>(level);
   }

@@ -16,7 +16,7 @@ transfer::ThisNode this_node(const config::Node& node) {
   transfer::ThisNode its{
       {.node_name = node.name,
        .udp_checksum_always = node.udp_checksum == "always",
-       .protection = wire::protection_of(node.protection).value_or(wire::Protection::kAes128Gcm),
+       .protection = node.transfer.protection,
        .calls_only = node.calls_only(),
        .partition_bytes = node.partition_bytes,
        .sync_lag_bytes = node.sync_lag_bytes,

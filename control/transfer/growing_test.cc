@@ -158,11 +158,11 @@ TEST(Growing, APeerThatDoesNotUnderstandItGetsTheWholeListAtOnce) {
     World world(scene);
     if (initiator) {
       world.twist = [](Message& message) {
-        if (auto* set = std::get_if<SpecificationSet>(&message)) set->growing_offer = false;
+        if (auto* set = std::get_if<SpecificationSet>(&message)) set->abilities = {};
       };
     } else {
       world.twist = [](Message& message) {
-        if (auto* wishes = std::get_if<Specification>(&message)) wishes->growing_offer = false;
+        if (auto* wishes = std::get_if<Specification>(&message)) wishes->abilities = {};
       };
     }
     world.start();
@@ -181,7 +181,7 @@ TEST(Growing, ASessionWithADeadlineHasTheWholeListAtOnce) {
   World world(scene);
   world.start();
   ASSERT_FALSE(world.said<Specification>().empty());
-  EXPECT_FALSE(world.said<Specification>().front().growing_offer);
+  EXPECT_FALSE(world.said<Specification>().front().abilities.has(Ability::kGrowingOffer));
 }
 
 TEST(Growing, AnOfferThatDoesNotContinueTheOneBeforeIsRefused) {

@@ -102,7 +102,7 @@ void Transfer::watch_rate(const Leg& leg, uint64_t now_ns) {
 // As the timeout of rsync: whoever gave one would rather know than wait, whatever it waits for, but for its
 // turn and for an operator. Attempts that move nothing do not count as moving.
 void Transfer::watch_stillness(uint64_t now_ns) {
-  const uint64_t most_ns = job_.request ? job_.request->options.timeout_ns : 0;
+  const uint64_t most_ns = job_.request ? job_.request->options.timeout_s * kSecondNs : 0;
   if (most_ns == 0 || phase_ >= P::kEnding || detached_) return;
   const uint64_t names = job_.has_end() ? job_.catalog()->names() : 0;
   const uint64_t mark = shown_.bytes_done + names + (job_.has_end() ? job_.steps() : 0);

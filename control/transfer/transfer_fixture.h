@@ -34,8 +34,7 @@ struct Scene {
   uint32_t lanes = 1;
   bool discard = false;
   bool verify = false;
-  uint64_t min_rate_bps = 0;
-  uint64_t timeout_ns = 0;
+  Options options{.rate_bps = 1'000'000'000};  // that the others here do not say
   int32_t priority = 0;
   double deadline_s = 0;  // from its start; 0: none
   deadline::Policy deadline_policy = deadline::Policy::kRefuse;

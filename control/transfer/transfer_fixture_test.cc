@@ -19,15 +19,12 @@ std::string destination_of(const Scene& scene) {
 }
 
 Request request_of(const Scene& scene) {
-  Request request{.options = {.lanes = scene.lanes,
-                              .rate_bps = 1'000'000'000,
-                              .verify = scene.verify,
-                              .min_rate_bps = scene.min_rate_bps,
-                              .timeout_ns = scene.timeout_ns,
-                              .priority = scene.priority,
-                              .deadline_unix_ns = static_cast<int64_t>(scene.deadline_s * 1e9),
-                              .deadline_policy = scene.deadline_policy},
-                  .destination = destination_of(scene)};
+  Request request{.options = scene.options, .destination = destination_of(scene)};
+  request.options.lanes = scene.lanes;
+  request.options.verify = scene.verify;
+  request.options.priority = scene.priority;
+  request.options.deadline_unix_ns = static_cast<int64_t>(scene.deadline_s * 1e9);
+  request.options.deadline_policy = scene.deadline_policy;
   for (size_t i = 0; i < scene.sizes.size(); ++i) request.source_paths.push_back("f" + std::to_string(i));
   return request;
 }

@@ -140,7 +140,7 @@ TEST(Limit, IsNothingForASessionThatHasEnded) {
 
 TEST(LeastRate, ASessionThatIsSlowerForAMinuteFails) {
   Scene scene = source();
-  scene.min_rate_bps = 1'000'000;
+  scene.options.min_rate_bps = 1'000'000;
   scene.settings.stall_timeout_ns = 1000 * kSecondNs;
   const auto world = moving(scene);
   for (int i = 0; i < 59; ++i) {
@@ -166,7 +166,7 @@ void stand_still(World& world, int seconds) {
 Scene impatient() {
   Scene scene = source();
   scene.sizes = {1U << 30};
-  scene.timeout_ns = 20 * kSecondNs;
+  scene.options.timeout_s = 20;
   return scene;
 }
 
@@ -207,7 +207,7 @@ TEST(Timeout, APauseDoesNotCount) {
 TEST(LeastRate, OneThatIsFastEnoughGoesOn) {
   Scene scene = source();
   scene.sizes = {1U << 30};
-  scene.min_rate_bps = 1'000'000;
+  scene.options.min_rate_bps = 1'000'000;
   const auto world = moving(scene);
   for (int i = 0; i < 200; ++i) {
     world->flow().state.bytes_done += 200'000;

@@ -19,6 +19,7 @@
 #include "control/recovery/extent_map.h"
 #include "control/selection/selection.h"
 #include "control/verdict/verdict.h"
+#include "control/words/abilities.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/file_time.h"
 #include "dataplane/base/number.h"
@@ -73,7 +74,7 @@ struct Specification {
   bool learn_address = false;    // the initiator's, from its datagrams
   uint32_t queue_datagrams = 0;  // that may wait where a lane of it is received; 0: not told
   uint32_t protection = 0;       // wire::Protection: the least that it wants
-  bool growing_offer = false;    // an offer may grow while data moves
+  AbilitySet abilities;          // that the initiator wants to use
 };
 
 struct SpecificationSet {
@@ -90,7 +91,7 @@ struct SpecificationSet {
   bool learns_address = false;
   uint32_t queue_datagrams = 0;
   uint32_t protection = 0;  // wire::Protection: the stricter of both
-  bool growing_offer = false;
+  AbilitySet abilities;     // of those that were wanted, the ones that both have
 };
 
 struct TransferRequest {

@@ -17,7 +17,9 @@
 #include "control/rate/mode.h"
 #include "control/rate/paths.h"
 #include "control/selection/selection.h"
+#include "control/words/abilities.h"
 #include "dataplane/base/number.h"
+#include "dataplane/base/options/options.h"
 #include "dataplane/board/board.h"
 #include "dataplane/core/wire.h"
 
@@ -37,31 +39,12 @@ inline constexpr uint64_t kMillisecondNs = 1'000'000;
 using LegId = Number<struct LegTag, uint32_t>;
 
 enum class Role : uint8_t { kUnknown, kSource, kDestination };  // unknown: the caller has not said yet
-enum class IpFamily : uint8_t { kAny, kIp4, kIp6 };
+using options::IpFamily;
 
 inline constexpr int32_t kPriorityMax = 100;  // and the least is its negative
 
-// What an operator chose, with the node's defaults filled in.
-struct Options {
-  uint32_t lanes = 1;
-  uint64_t rate_bps = 0;
-  wire::CrcKind crc_kind = wire::CrcKind::kCrc64Ecma;
-  bool overwrite = false;
-  bool verify = false;  // each file is read back before it gets its name
-  bool mkdir = false;   // missing directories of the destination are made
-  IpFamily family = IpFamily::kAny;
-  uint32_t chunk_bytes = 8192;
-  bool chunk_auto = false;  // as long as the path's loss lets them bring most; chunk_bytes at most
-  rate::Mode mode = rate::Mode::kAdaptive;
-  uint32_t expected_loss_ppm = 0;  // of the path, whatever is sent
-  uint64_t min_rate_bps = 0;       // slower than this for a while, it fails; 0: it never does
-  uint64_t timeout_ns = 0;         // nothing has moved for so long, it fails; 0: it never does
-  int32_t priority = 0;            // in the queue of this node, to begin with; the higher goes first
-  int64_t deadline_unix_ns = 0;    // when all is to be done; 0: there is none
-  deadline::Policy deadline_policy = deadline::Policy::kRefuse;
-  wire::Protection protection =
-      wire::Protection::kAes128Gcm;  // the least; the node's counts if it is stricter
-};
+// What an operator chose, with the node's defaults filled in (dataplane/base/options/options.def).
+using options::Options;
 
 // A user of this host who asked for a session as themselves: its files are opened as that user.
 struct User {
@@ -115,7 +98,7 @@ struct Agreement {
   rate::SizeReason chunk_reason = rate::SizeReason::kAgreed;
   bool chunk_auto = false;  // the source measures which size brings most
   wire::Protection protection = wire::Protection::kCrc;
-  bool growing_offer = false;  // both understand one
+  AbilitySet abilities;  // that both have
   uint32_t peer_queue_datagrams =
       0;  // of a lane that it receives, all lanes together at the worst; 0: not told
 

@@ -53,13 +53,6 @@ inline std::string_view protection_name(Protection protection) {
   return i < std::size(kProtectionNames) ? kProtectionNames[i] : "unknown";
 }
 
-constexpr std::optional<Protection> protection_of(std::string_view name) {
-  for (size_t i = 0; i < std::size(kProtectionNames); ++i) {
-    if (name == kProtectionNames[i]) return static_cast<Protection>(i);
-  }
-  return std::nullopt;
-}
-
 struct Header {
   Type type = Type::kData;
   uint8_t flags = 0;

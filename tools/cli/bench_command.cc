@@ -336,13 +336,11 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
                   "A directory at the receiving node: into a file there, of which nothing stays")
       ->type_name("DIR");
   TransferFlags& transfer = flags.transfer;
-  command.add_option("-P,--parallel,--lanes", transfer.lanes, "UDP flows side by side")
-      ->type_name("N")
-      ->transform(lanes_range());
-  command.add_option("-b,--bitrate,--rate", transfer.rate, "Limit in bit/s, such as 10G")->type_name("RATE");
-  command.add_option("-l,--length,--chunk-bytes", transfer.chunk_bytes, "Payload of one datagram")
-      ->type_name("N");
-  add_data_flags(command, transfer);
+  add_option(command, transfer, "lanes", "-P,--parallel,--lanes");
+  add_option(command, transfer, "rate_bps", "-b,--bitrate,--rate", "Limit in bit/s, such as 10G");
+  add_option(command, transfer, "chunk_bytes", "-l,--length,--chunk-bytes", "Payload of one datagram");
+  for (const char* const name : {"mode", "crc", "protection", "ipv4", "ipv6"})
+    add_option(command, transfer, name);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/error.h"
+#include "dataplane/base/options/options.h"
 #include "tools/cli/app.h"
 #include "tools/cli/run_file.h"
 
@@ -39,6 +40,14 @@ TEST(Reference, HoldsTheConfigurationReferenceWordForWord) {
                       "<!-- config-reference-end -->"),
             std::string::npos)
       << "fill it with 'sluice node reference'";
+}
+
+TEST(Reference, HoldsTheOptionsOfATransferWordForWord) {
+  const std::string text = document("REFERENCE");
+  EXPECT_NE(text.find("<!-- options-reference-begin -->\n" + options::reference_markdown() +
+                      "<!-- options-reference-end -->"),
+            std::string::npos)
+      << "fill it with 'sluice node reference --options'";
 }
 
 TEST(Reference, HoldsTheReferenceOfTransferFilesWordForWord) {

@@ -107,7 +107,7 @@ void add_log_commands(CLI::App& session, Context& context) {
   setting->add_option("level", flags->level, "events, packets (each datagram), off")
       ->required()
       ->type_name("LEVEL")
-      ->check(log_levels());
+      ->check(validator_of("log_level"));
   setting->callback(
       [&context, flags] { context.action = [&context, flags] { return set_level(context, *flags); }; });
 }

@@ -8,6 +8,7 @@
 #include "control/metrics/table.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/counted.h"
+#include "dataplane/base/options/options.h"
 #include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
 #include "tools/cli/connect.h"
@@ -270,8 +271,15 @@ Result<int> show(const Context& context, const ShowFlags& flags) {
   return 0;
 }
 
-Result<int> reference(const Context& context, bool of_metrics) {
-  const std::string markdown = of_metrics ? metrics::reference_markdown() : config::reference_markdown();
+struct ReferenceFlags {
+  bool metrics = false;
+  bool options = false;
+};
+
+Result<int> reference(const Context& context, const ReferenceFlags& of) {
+  const std::string markdown = of.metrics   ? metrics::reference_markdown()
+                               : of.options ? options::reference_markdown()
+                                            : config::reference_markdown();
   context.print({{"schema", "sluice.reference.v1"}, {"markdown", markdown}}, markdown);
   return 0;
 }
@@ -343,12 +351,13 @@ void add_node_commands(CLI::App& app, Context& context) {
   command->add_flag("--next", flags->next, "With --certificate: of the key that is to follow (node rotate)");
   command->callback(
       [&context, flags] { context.action = [&context, flags] { return show(context, *flags); }; });
-  auto of_metrics = std::make_shared<bool>(false);
-  CLI::App* table = node->add_subcommand("reference", "Print the reference of node.toml, or of the metrics");
-  table->add_flag("--metrics", *of_metrics, "The metrics that sluice-control tells Prometheus");
-  table->callback([&context, of_metrics] {
-    context.action = [&context, of_metrics] { return reference(context, *of_metrics); };
-  });
+  auto of = std::make_shared<ReferenceFlags>();
+  CLI::App* table = node->add_subcommand(
+      "reference", "Print the reference of node.toml, of the options of transfers, or of the metrics");
+  auto* metrics =
+      table->add_flag("--metrics", of->metrics, "The metrics that sluice-control tells Prometheus");
+  table->add_flag("--options", of->options, "The options of send and get")->excludes(metrics);
+  table->callback([&context, of] { context.action = [&context, of] { return reference(context, *of); }; });
 }
 
 }  // namespace sluice::cli

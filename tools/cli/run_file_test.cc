@@ -48,8 +48,8 @@ expect_loss = 2.5
       file->transfers[1].command,
       "sluice send --mode fixed --overwrite --rate 5G --lanes 2 --expect-loss 2.5 a 'it'\\''s' beta:data/");
   EXPECT_EQ(file->transfers[1].flags.paths, (std::vector<std::string>{"a", "it's", "beta:data/"}));
-  EXPECT_EQ(file->transfers[1].flags.lanes, 2U);
-  EXPECT_TRUE(file->transfers[1].flags.overwrite);
+  EXPECT_EQ(file->transfers[1].flags.values.at("lanes"), "2");
+  EXPECT_TRUE(file->transfers[1].flags.switches.at("overwrite"));
 }
 
 TEST(RunFile, RulesCountInTheOrderOfTheFile) {

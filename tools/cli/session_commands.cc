@@ -346,7 +346,7 @@ void add_session_commands(CLI::App& app, Context& context) {
   ranking->add_option("priority", rank_flags->priority, "-100 to 100: the higher goes first")
       ->required()
       ->type_name("N")
-      ->transform(priority_range());
+      ->transform(validator_of("priority"));
   const auto [waiting, flags] =
       add("wait", "Wait for the end of a session; its result is the exit status", wait);
   waiting->add_option("--timeout", flags->timeout_s, "Leave after so many seconds")

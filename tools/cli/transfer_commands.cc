@@ -82,9 +82,7 @@ void add_command(CLI::App& app, Context& context, Direction direction, const std
   auto flags = std::make_shared<TransferFlags>();
   CLI::App* command = app.add_subcommand(name, about);
   command->add_option("paths", flags->paths, paths)->required()->type_name(operands);
-  add_flags(*command, *flags);
-  command->add_flag("--detach", flags->detach, "Print the session's id and leave it running");
-  command->add_flag("-q,--quiet", flags->quiet, "Show no progress");
+  add_command_flags(*command, *flags);
   command->callback([&context, flags, direction] {
     context.action = [&context, flags, direction] { return transfer(context, direction, *flags); };
   });

@@ -6,140 +6,95 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <system_error>
+#include <variant>
 
+#include "control/proto/option_fields.h"
 #include "control/selection/name_list.h"
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/options/options.h"
 #include "tools/cli/format.h"
-#include "tools/cli/node_files.h"
 #include "tools/cli/target.h"
 #include "tools/cli/when.h"
 
 namespace sluice::cli {
 namespace {
 
+using options::Kind;
+using options::Option;
+
+void note_rule(TransferFlags& flags, std::string_view option, const std::string& text) {
+  if (option != "filter") return flags.rules.push_back({.include = option == "include", .pattern = text});
+  if (text.size() < 3 || (text[0] != '+' && text[0] != '-') || text[1] != ' ')
+    throw CLI::ValidationError("--filter", printable(text) + ": write \"+ PATTERN\" or \"- PATTERN\"");
+  flags.rules.push_back({.include = text[0] == '+', .pattern = text.substr(2)});
+}
+
 // Each is noted when it is met: the order of them all counts.
-void add_rules(CLI::App& command, TransferFlags& flags) {
-  const auto add = [&command](const std::string& name, const std::string& about, const std::string& type,
-                              std::function<void(const std::string&)> note) {
-    command.add_option_function<std::string>(name, std::move(note), about)
-        ->type_name(type)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->trigger_on_parse();
-  };
-  add("--include", "Take names that fit this pattern, as rsync does; the first that fits decides", "PATTERN",
-      [&flags](const std::string& pattern) { flags.rules.push_back({.include = true, .pattern = pattern}); });
-  add("--exclude", "Leave out names that fit this pattern, as rsync does; the first that fits decides",
-      "PATTERN", [&flags](const std::string& pattern) {
-        flags.rules.push_back({.include = false, .pattern = pattern});
-      });
-  add("--filter", "\"+ PATTERN\": include it; \"- PATTERN\": exclude it", "RULE",
-      [&flags](const std::string& rule) {
-        if (rule.size() < 3 || (rule[0] != '+' && rule[0] != '-') || rule[1] != ' ')
-          throw CLI::ValidationError("--filter", printable(rule) + ": write \"+ PATTERN\" or \"- PATTERN\"");
-        flags.rules.push_back({.include = rule[0] == '+', .pattern = rule.substr(2)});
-      });
-  auto* list =
-      command
-          .add_option("--files-from", flags.files_from,
-                      "Of the one directory given only the names in this file, a line each; -: stdin")
-          ->type_name("FILE");
-  command
-      .add_flag("-0,--from0", flags.from0, "A zero byte ends each name of that file, instead of a line's end")
-      ->needs(list);
+CLI::Option* add_rule(CLI::App& command, TransferFlags& flags, const Option& option) {
+  auto note = [&flags, name = option.name](const std::string& text) { note_rule(flags, name, text); };
+  return command.add_option_function<std::string>(std::string(option.flag), note)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->trigger_on_parse();
+}
+
+// Of the command alone.
+std::variant<std::monostate, bool*, std::string*> member_of(TransferFlags& flags, std::string_view name) {
+#define SLUICE_OPTION(...)
+#define SLUICE_COMMAND(member, type, ...) \
+  if (name == #member) return &flags.member;
+#include "dataplane/base/options/options.def"
+  return {};
+}
+
+CLI::Option* add_row(CLI::App& command, TransferFlags& flags, const Option& option, std::string_view as) {
+  if (option.kind == Kind::kRule) return add_rule(command, flags, option);
+  const std::string flag(as);
+  const std::string name(option.name);
+  const auto member = member_of(flags, option.name);
+  if (const auto* value = std::get_if<bool*>(&member)) return command.add_flag(flag, **value);
+  if (const auto* value = std::get_if<std::string*>(&member)) return command.add_option(flag, **value);
+  if (option.kind == Kind::kSwitch) return command.add_flag(flag, flags.switches[name]);
+  CLI::Option* const added = command.add_option(flag, flags.values[name]);
+  if (option.kind == Kind::kChoice) added->check(validator_of(name));
+  if (option.kind == Kind::kNumber || option.kind == Kind::kPercent) added->transform(validator_of(name));
+  return added;
+}
+
+void add_rows(CLI::App& command, TransferFlags& flags, bool typed) {
+  for (const Option& option : options::all()) {
+    if (!option.flag.empty() && (typed || option.in_files)) add_option(command, flags, option.name);
+  }
 }
 
 }  // namespace
 
-// The node refuses what is beyond, too.
-CLI::Validator priority_range() { return arguments::whole(-100, 100); }
-CLI::Validator lanes_range() { return range_of("transfer", "lanes"); }
-
-CLI::Validator log_levels() { return CLI::IsMember({"events", "packets", "off"}); }
-
-void add_data_flags(CLI::App& command, TransferFlags& flags) {
-  command.add_option("--mode", flags.mode, "How the rate is found (docs/RATE.md)")
-      ->type_name("MODE")
-      ->check(CLI::IsMember({"adaptive", "fixed", "cubic"}));
-  command.add_option("--crc", flags.crc, "Kind of checksum; none and read check nothing: only into null:")
-      ->type_name("KIND")
-      ->check(CLI::IsMember({"crc64", "crc32c", "none", "read"}));
-  command.add_option("--protection", flags.protection, "What data are under; no less than the node's own")
-      ->type_name("P")
-      ->check(CLI::IsMember({"aes-128-gcm", "aes-256-gcm", "crc"}));
-  auto* ip4 = command.add_flag("-4,--ipv4", flags.ip4, "Send the data over IPv4");
-  command.add_flag("-6,--ipv6", flags.ip6, "Send the data over IPv6")->excludes(ip4);
+CLI::Validator validator_of(std::string_view name) {
+  const Option& option = *options::find(name);
+  if (option.kind == Kind::kChoice)
+    return CLI::IsMember(std::vector<std::string>(option.choices.begin(), option.choices.end()));
+  if (option.kind == Kind::kPercent) return arguments::number(option.least, option.most);
+  return arguments::whole(static_cast<int64_t>(option.least), static_cast<int64_t>(option.most));
 }
 
-void add_flags(CLI::App& command, TransferFlags& flags) {
-  command.add_option("--lanes", flags.lanes, "UDP flows side by side")
-      ->type_name("N")
-      ->transform(lanes_range());
-  command.add_option("--rate", flags.rate, "Limit of the session in bit/s, such as 10G or 800M")
-      ->type_name("RATE");
-  command.add_option("--min-rate", flags.min_rate, "Fail if it is slower than this for a minute")
-      ->type_name("RATE");
-  command
-      .add_option(
-          "--timeout", flags.timeout_s,
-          "Fail when nothing has moved for so many seconds; without it what stands still may go on later")
-      ->type_name("S")
-      ->transform(arguments::whole(1, 10'000'000));
-  command
-      .add_option(
-          "--deadline", flags.deadline,
-          "When all is to be done: 2h30m, 18:00, 2026-11-22T18:00:00Z; refused if that cannot be kept")
-      ->type_name("T");
-  command
-      .add_option("--deadline-policy", flags.deadline_policy,
-                  "refuse what cannot be kept (the default), only warn, or refuse and stop when it is over")
-      ->type_name("POLICY")
-      ->check(CLI::IsMember({"refuse", "warn", "stop"}));
-  command
-      .add_option("--priority", flags.priority,
-                  "Among sessions that wait for their turn the higher goes first (0)")
-      ->type_name("N")
-      ->transform(priority_range());
-  command
-      .add_option("--log-level", flags.log_level,
-                  "What 'session log' has of it: events (the default), packets (each datagram), off")
-      ->type_name("LEVEL")
-      ->check(log_levels());
-  command
-      .add_option("--expect-loss", flags.expected_loss_percent,
-                  "Percentage of datagrams that the path loses, however little is sent")
-      ->type_name("PERCENT")
-      ->transform(arguments::number(0, 95));
-  command
-      .add_option("--chunk-bytes", flags.chunk_bytes,
-                  "Payload of one datagram; auto: whatever brings most under the path's loss")
-      ->type_name("N");
-  command.add_flag("--overwrite", flags.overwrite, "Replace a destination that exists");
-  command.add_flag("--mkdir", flags.mkdir,
-                   "Make the directories of the destination's path that are missing, as mkdir -p does");
-  command.add_flag(
-      "--verify", flags.verify,
-      "The destination reads each file back from its disk and compares it before it gets its name");
-  command.add_flag("--owner", flags.owner, "Keep whose each name is; the destination must run as root");
-  command.add_flag("--group", flags.group, "Keep the group of each name");
-  command.add_flag("--numeric-ids", flags.numeric_ids,
-                   "With --owner, --group and --acls: by their numbers, not by their names");
-  command.add_flag("--xattrs", flags.xattrs, "Keep the extended attributes of users (user.*) of each name");
-  command.add_flag("--acls", flags.acls, "Keep the POSIX ACLs of each name");
-  add_rules(command, flags);
-  command.add_flag("-n,--dry-run", flags.dry_run, "Only print what would be sent, and what would be missing");
-  command.add_flag("--sync", flags.sync,
-                   "Of one directory, send what is missing or differs in size, time, mode or kind");
-  command.add_flag("--delete", flags.removes, "With --sync: then remove what the source lacks");
-  command.add_flag("--checksum", flags.checksum,
-                   "With --sync: files are the same if what they hold is; all are read, at both nodes");
-  command.add_flag("--literal", flags.literal, "Wildcards in what is fetched mean themselves");
-  add_data_flags(command, flags);
+CLI::Option* add_option(CLI::App& command, TransferFlags& flags, std::string_view name, std::string_view as,
+                        std::string_view help) {
+  const Option& option = *options::find(name);
+  CLI::Option* const added = add_row(command, flags, option, as.empty() ? option.flag : as);
+  added->description(std::string(help.empty() ? option.help : help));
+  if (!option.value.empty()) added->type_name(std::string(option.value));
+  if (!option.needs.empty()) added->needs(command.get_option(std::string(option.needs)));
+  if (!option.excludes.empty()) added->excludes(command.get_option(std::string(option.excludes)));
+  return added;
 }
+
+void add_flags(CLI::App& command, TransferFlags& flags) { add_rows(command, flags, false); }
+void add_command_flags(CLI::App& command, TransferFlags& flags) { add_rows(command, flags, true); }
 
 namespace {
 
@@ -182,55 +137,68 @@ Status read_list(const TransferFlags& flags, const std::filesystem::path& workin
   return {};
 }
 
-Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
-  if (flags.lanes == 0U) return Error{ErrorCode::kUsage, "--lanes: 0 carry nothing; give 1 or more"};
-  options.set_lanes(flags.lanes.value_or(0));
-  options.set_crc(flags.crc);
-  options.set_protection(flags.protection);
-  options.set_overwrite(flags.overwrite);
-  options.set_verify(flags.verify);
-  options.set_mkdir(flags.mkdir);
-  options.set_owner(flags.owner);
-  options.set_group(flags.group);
-  options.set_numeric_ids(flags.numeric_ids);
-  options.set_xattrs(flags.xattrs);
-  options.set_acls(flags.acls);
-  if (flags.ip4) options.set_ip("4");
-  if (flags.ip6) options.set_ip("6");
-  if (!flags.rate.empty()) {
-    const auto rate_bps = rate_option("--rate", flags.rate);
-    if (!rate_bps) return rate_bps.error();
-    options.set_rate_bps(*rate_bps);
-  }
-  options.set_mode(flags.mode);
-  options.set_timeout_s(flags.timeout_s);
-  options.set_priority(flags.priority);
-  options.set_log_level(flags.log_level);
-  if (flags.expected_loss_percent) options.set_expected_loss(*flags.expected_loss_percent / 100);
-  if (!flags.min_rate.empty()) {
-    const auto rate_bps = rate_option("--min-rate", flags.min_rate);
-    if (!rate_bps) return rate_bps.error();
-    options.set_min_rate_bps(*rate_bps);
-  }
-  if (!flags.deadline.empty()) {
-    const auto when_ns = parse_when(flags.deadline, unix_now_ns());
-    if (!when_ns) return Error{ErrorCode::kUsage, "--deadline: " + when_ns.error().message};
-    options.set_deadline_unix_ns(*when_ns);
-    options.set_deadline_policy(flags.deadline_policy);
-  } else if (!flags.deadline_policy.empty()) {
-    return Error{ErrorCode::kUsage, "--deadline-policy: of what deadline? Give --deadline as well"};
-  }
-  for (const selection::Rule& rule : flags.rules) selection::put_rule(rule, &options);
-  if (flags.chunk_bytes == "auto") {
-    options.set_chunk_auto(true);
-  } else if (!flags.chunk_bytes.empty()) {
-    const auto bytes = config::parse_size(flags.chunk_bytes);
-    if (!bytes) return Error{ErrorCode::kUsage, "--chunk-bytes: " + bytes.error().message};
-    if (*bytes == 0 || *bytes > UINT16_MAX) {
-      return Error{ErrorCode::kUsage, "--chunk-bytes: " + flags.chunk_bytes + " does not fit a datagram"};
+Result<int64_t> size_in(const Option& option, const std::string& text) {
+  const std::string flag(option.long_flag());
+  const auto bytes = config::parse_size(text);
+  if (!bytes) return Error{ErrorCode::kUsage, flag + ": " + bytes.error().message};
+  const auto number = static_cast<int64_t>(*bytes);
+  if (const Status possible = option.check(number, flag); !possible) return possible.error();
+  return number;
+}
+
+Result<int64_t> moment_in(const Option& option, const std::string& text) {
+  const auto when_ns = parse_when(text, unix_now_ns());
+  if (!when_ns)
+    return Error{ErrorCode::kUsage, std::string(option.long_flag()) + ": " + when_ns.error().message};
+  return *when_ns;
+}
+
+// The value of what was given. Ranges of numbers, and words, were looked at when the words were read.
+Result<int64_t> number_in(const Option& option, const std::string& text) {
+  const std::string flag(option.long_flag());
+  switch (option.kind) {
+    case Kind::kRate: {
+      const auto rate_bps = rate_option(flag, text);
+      if (!rate_bps) return rate_bps.error();
+      return static_cast<int64_t>(*rate_bps);
     }
-    options.set_chunk_bytes(static_cast<uint32_t>(*bytes));
+    case Kind::kSize:
+      return size_in(option, text);
+    case Kind::kMoment:
+      return moment_in(option, text);
+    case Kind::kPercent:
+      return std::llround(std::strtod(text.c_str(), nullptr) * 1e4);
+    case Kind::kChoice:
+      return option.of_word(text, flag);
+    default:
+      return std::strtoll(text.c_str(), nullptr, 10);
   }
+}
+
+void put(const Option& option, int64_t number, api::TransferOptions& to) {
+  api::set_option(option, number, &to, *api::option_field(option, to));
+}
+
+Status set_options(const TransferFlags& flags, api::TransferOptions& to) {
+  for (const auto& [name, given] : flags.switches) {
+    if (given) put(*options::find(name), 1, to);
+  }
+  for (const auto& [name, text] : flags.values) {
+    if (text.empty()) continue;
+    const Option& option = *options::find(name);
+    if (!option.or_switch.empty() && text == option.or_switch) {
+      put(*options::find(option.switched), 1, to);
+      continue;
+    }
+    const Result<int64_t> number = number_in(option, text);
+    if (!number) return number.error();
+    put(option, *number, to);
+  }
+  if (!to.deadline_policy().empty() && to.deadline_unix_ns() == 0)
+    return Error{ErrorCode::kUsage, "--deadline-policy: of what deadline? Give --deadline as well"};
+  if (flags.ipv4) to.set_ip("4");
+  if (flags.ipv6) to.set_ip("6");
+  for (const selection::Rule& rule : flags.rules) selection::put_rule(rule, &to);
   return {};
 }
 

@@ -1,14 +1,16 @@
 // The options of `sluice send` and `sluice get`, and the requests that they make. The file of `sluice run`
-// (run_file.h) takes the same: its keys are made of these options.
+// (run_file.h) takes the same: its keys are made of these options. Which there are stands in
+// dataplane/base/options/options.def.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
-#include <optional>
+#include <map>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "control/client/requests.h"
@@ -18,6 +20,7 @@
 
 namespace CLI {
 class App;
+class Option;
 class Validator;
 }  // namespace CLI
 
@@ -25,51 +28,25 @@ namespace sluice::cli {
 
 struct TransferFlags {
   std::vector<std::string> paths;
-  std::optional<uint32_t> lanes;
-  std::string rate;
-  std::string mode;
-  std::string min_rate;
-  uint32_t timeout_s = 0;
-  int32_t priority = 0;
-  std::string log_level;
-  std::string deadline;
-  std::string deadline_policy;
-  std::optional<double> expected_loss_percent;
-  std::string crc;
-  std::string protection;
-  std::string chunk_bytes;
+  // Of options that a node hears of, by their names in dataplane/base/options/options.def.
+  std::map<std::string, std::string, std::less<>> values;  // as they were given
+  std::map<std::string, bool, std::less<>> switches;
   std::vector<selection::Rule> rules;  // as they were given
-  bool overwrite = false;
-  bool verify = false;
-  bool mkdir = false;
-  bool owner = false;
-  bool group = false;
-  bool numeric_ids = false;
-  bool xattrs = false;
-  bool acls = false;
-  std::string files_from;
-  bool from0 = false;
-  bool dry_run = false;
-  bool sync = false;
-  bool removes = false;  // what the source of a sync lacks
-  bool checksum = false;
-  bool literal = false;
-  bool ip4 = false;
-  bool ip6 = false;
-  bool detach = false;
-  bool quiet = false;
+  // Of the command alone.
+#define SLUICE_OPTION(...)
+#define SLUICE_COMMAND(name, type, ...) type name{};
+#include "dataplane/base/options/options.def"
 };
 
-// What a priority may be.
-CLI::Validator priority_range();
-// How many lanes a session may have.
-CLI::Validator lanes_range();
-// Of a session's network log.
-CLI::Validator log_levels();
-// How data go, whatever they are: --mode, --crc, --protection, -4, -6.
-void add_data_flags(CLI::App& command, TransferFlags& flags);
-// All but `paths`, `detach` and `quiet`.
+// What an option may be, by its name: a range, or words.
+CLI::Validator validator_of(std::string_view option);
+// One option of a transfer, maybe under other flags and with another help than its own.
+CLI::Option* add_option(CLI::App& command, TransferFlags& flags, std::string_view option,
+                        std::string_view as = {}, std::string_view help = {});
+// All that `sluice run` has keys for.
 void add_flags(CLI::App& command, TransferFlags& flags);
+// And those of a command that is typed.
+void add_command_flags(CLI::App& command, TransferFlags& flags);
 
 enum class Direction : uint8_t { kSend, kGet };
 

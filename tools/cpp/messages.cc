@@ -2,6 +2,7 @@
 #include "tools/cpp/messages.h"
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "control/proto/session_state.h"
@@ -29,6 +30,15 @@ void put_rule(const std::string& rule, api::Rule* to) {
   to->set_pattern(rule.substr(2));
 }
 
+template <typename T, typename Set>
+void put(const T& value, Set set) {
+  set(value);
+}
+template <typename T, typename Set>
+void put(const std::optional<T>& value, Set set) {
+  if (value) set(*value);
+}
+
 File file_of(const api::FileProgress& file) {
   return {.source = file.source(),
           .destination = file.destination(),
@@ -54,29 +64,10 @@ const char* name_of(State state) {
 
 api::TransferOptions message_of(const Options& options) {
   api::TransferOptions message;
-  message.set_lanes(options.lanes);
-  message.set_rate_bps(options.rate_bps);
-  message.set_crc(options.crc);
-  message.set_protection(options.protection);
-  message.set_overwrite(options.overwrite);
-  message.set_verify(options.verify);
-  message.set_mkdir(options.mkdir);
-  message.set_owner(options.owner);
-  message.set_group(options.group);
-  message.set_numeric_ids(options.numeric_ids);
-  message.set_xattrs(options.xattrs);
-  message.set_acls(options.acls);
-  message.set_ip(options.ip);
-  message.set_chunk_bytes(options.chunk_bytes);
-  message.set_chunk_auto(options.chunk_auto);
-  message.set_mode(options.mode);
-  if (options.expected_loss) message.set_expected_loss(*options.expected_loss);
-  message.set_min_rate_bps(options.min_rate_bps);
-  message.set_timeout_s(options.timeout_s);
-  message.set_deadline_unix_ns(options.deadline_unix_ns);
-  message.set_deadline_policy(options.deadline_policy);
-  message.set_priority(options.priority);
-  message.set_log_level(options.log_level);
+#define SLUICE_OPTION(name, ...) \
+  put(options.name, [&message](const auto& value) { message.set_##name(value); });
+#define SLUICE_KEEP(name, ...) message.set_##name(options.name);
+#include "dataplane/base/options/options.def"
   for (const std::string& rule : options.rules) put_rule(rule, message.add_rules());
   for (const std::string& name : options.names) message.add_names(name);
   return message;

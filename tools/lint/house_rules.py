@@ -56,7 +56,7 @@ LANE_SEES_OF_NET = {"address.h", "buffer.h", "datagram_queue.h", "port.h"}
 # control: api -> node -> runtime -> what performs (attach, exports, journal, peer) -> transfer -> leg -> its two
 # ends (source, destination) -> words -> what these decide by (board, catalog, deadline, rate, recovery, selection).
 # An end never sees a leg, so that one may have several.
-_BASE = {"dataplane/base", "dataplane/base/config"}
+_BASE = {"dataplane/base", "dataplane/base/config", "dataplane/base/options"}
 _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
 _DECIDES = {"control/board", "control/catalog", "control/deadline", "control/rate", "control/recovery",
             "control/selection", "control/verdict"}  # fmt: skip
@@ -65,7 +65,8 @@ _PERFORMS = {"control/async", "control/audit", "control/attach", "control/export
              "control/names", "control/peer", "control/tree", "control/users"}  # fmt: skip
 ARROWS = {
     "dataplane/base": set(),
-    "dataplane/base/config": {"dataplane/base", "dataplane/core"},
+    "dataplane/base/options": {"dataplane/base", "dataplane/core"},
+    "dataplane/base/config": {"dataplane/base", "dataplane/base/options", "dataplane/core"},
     "dataplane/base/arguments": {"dataplane/base"},
     "dataplane/base/daemon": {"dataplane/base", "dataplane/base/arguments"},
     "dataplane/base/sandbox": {"dataplane/base"},
@@ -81,19 +82,19 @@ ARROWS = {
     "dataplane/lane": _PLAIN | {"dataplane/net", "dataplane/seal", "storage"},
     "dataplane": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "dataplane/net", "dataplane/memif", "dataplane/dpdk", "dataplane/udp", "dataplane/seal",
                          "dataplane/lane", "storage"},
-    "control/proto": {"dataplane/base", "control/catalog"},
+    "control/proto": {"dataplane/base", "dataplane/base/options", "control/catalog", "control/words"},
     "control/async": {"dataplane/base"},
     "control/audit": {"dataplane/base", "control/names", "control/transfer", "control/words"},
     "control/catalog": {"dataplane/base", "control/selection"},
     "control/tree": {"dataplane/base", "dataplane/core", "control/catalog", "control/proto"},
-    "control/deadline": {"dataplane/base", "control/rate"},
+    "control/deadline": {"dataplane/base", "dataplane/base/options", "control/rate"},
     "control/names": {"dataplane/base"},
-    "control/rate": {"dataplane/base", "dataplane/core"},
+    "control/rate": {"dataplane/base", "dataplane/base/options", "dataplane/core"},
     "control/selection": {"dataplane/base"},
     "control/recovery": {"dataplane/base", "dataplane/core", "dataplane/crc", "dataplane/board"},
     "control/verdict": {"dataplane/base", "control/board", "control/rate"},
-    "control/board": {"dataplane/base", "dataplane/core", "dataplane/board", "control/rate", "control/recovery"},
-    "control/words": {"dataplane/base", "dataplane/core", "dataplane/board"} | _DECIDES,
+    "control/board": {"dataplane/base", "dataplane/base/options", "dataplane/core", "dataplane/board", "control/rate", "control/recovery"},
+    "control/words": {"dataplane/base", "dataplane/base/options", "dataplane/core", "dataplane/board"} | _DECIDES,
     "control/source": {"dataplane/base", "dataplane/core", "dataplane/board", "control/words"} | _DECIDES,
     "control/destination": {"dataplane/base", "dataplane/core", "dataplane/board", "control/words"} | _DECIDES,
     "control/leg": {"dataplane/base", "dataplane/core", "dataplane/board", "control/words", "control/source",
@@ -104,7 +105,7 @@ ARROWS = {
     "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names", "control/selection",
                              "control/tree"},
     "control/users": _BASE | {"dataplane/base/sandbox", "control/catalog", "control/exports", "control/proto"},
-    "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/selection", "control/words"},
+    "control/journal": {"dataplane/base", "dataplane/base/options", "dataplane/core", "control/proto", "control/selection", "control/words"},
     "control/peer": _BASE | {"dataplane/core", "control/identity", "control/names", "control/proto", "control/words"},
     "control/node/queue": {"dataplane/base"},
     "control/runtime": _PLAIN | {"control/node/queue"} | _TRANSFER | _DECIDES | _PERFORMS,
@@ -112,7 +113,7 @@ ARROWS = {
     "control/exporter": _BASE | {"control/metrics"},
     "control/node": _PLAIN | {"control/node/queue", "control/runtime", "control/metrics"} | _TRANSFER | _DECIDES | _PERFORMS,
     "control/client": _BASE | {"control/proto"},
-    "control/api": {"dataplane/base", "dataplane/base/sandbox", "dataplane/core", "control/async", "control/audit", "control/exports", "control/names", "control/proto", "control/selection",
+    "control/api": {"dataplane/base", "dataplane/base/options", "dataplane/base/sandbox", "dataplane/core", "control/async", "control/audit", "control/exports", "control/names", "control/proto", "control/selection",
                     "control/transfer", "control/words", "control/node"},
     "control": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter"}

@@ -63,12 +63,12 @@ void Control::start() {
 void Control::ask(const std::string& id) {
   transfer::Request request;
   request.options = {.lanes = host_.plan.lanes,
-                     .rate_bps = host_.plan.rate_bps,
-                     .crc_kind = host_.plan.crc,
-                     .chunk_bytes = host_.plan.chunk_bytes,
                      .mode = host_.plan.rate_mode,
-                     .expected_loss_ppm = host_.plan.expected_loss_ppm,
-                     .protection = host_.plan.protection_of(host_.node)};
+                     .rate_bps = host_.plan.rate_bps,
+                     .expected_loss = {host_.plan.expected_loss_ppm},
+                     .crc = host_.plan.crc,
+                     .protection = host_.plan.protection_of(host_.node),
+                     .chunk_bytes = host_.plan.chunk_bytes};
   request.destination = "files/";
   for (uint32_t i = 0; i < host_.plan.sizes.size(); ++i)
     request.source_paths.push_back(Oracle::final_name(i));

@@ -94,12 +94,18 @@ class Reader {
 
   void read_value(const Key& key, uint32_t line, const toml::node& value) {
     if (key.type == ValueType::kText || key.type == ValueType::kChoice) {
-      const auto* field = std::get_if<std::string Node::*>(&key.field);
-      if (auto text = good(line, text_value(key, value))) node_.*(*field) = std::move(*text);
+      if (auto text = good(line, text_value(key, value))) store_text(key, std::move(*text));
     } else if (key.type == ValueType::kCores) {
       if (auto cores = good(line, cores_value(key, value))) node_.cores = std::move(*cores);
     } else if (const auto number = good(line, number_value(key, value))) {
       store_number(key, *number);
+    }
+  }
+
+  void store_text(const Key& key, std::string text) {
+    if (const auto* f = std::get_if<std::string Node::*>(&key.field)) node_.*(*f) = std::move(text);
+    if (const auto* f = std::get_if<const options::Option*>(&key.field)) {
+      if (const auto number = (*f)->of_word(text, key.name)) (*f)->set_value(node_.transfer, *number);
     }
   }
 
@@ -110,6 +116,10 @@ class Reader {
     if (const auto* f = std::get_if<uint32_t Node::*>(&key.field))
       node_.*(*f) = static_cast<uint32_t>(number);
     if (const auto* f = std::get_if<uint64_t Node::*>(&key.field)) node_.*(*f) = number;
+    if (const auto* f = std::get_if<const options::Option*>(&key.field)) {
+      const int64_t without = (*f)->value_in(options::Options());
+      (*f)->set_value(node_.transfer, number == 0 && key.min == 0 ? without : static_cast<int64_t>(number));
+    }
   }
 
   void read_exports(uint32_t line, const toml::node& value) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dataplane/base/error.h"
+#include "dataplane/base/options/options.h"
 
 namespace sluice::config {
 
@@ -102,13 +103,9 @@ struct Node {
   uint32_t sync_lag_bytes = 256U << 20;  // written but unsynced bytes before a sync begins
   uint32_t sync_lag_ms = 1000;
 
-  // [transfer] defaults of a session
-  uint32_t lanes = 1;
-  std::string crc = "crc64";               // "crc64", "crc32c"
-  std::string protection = "aes-128-gcm";  // the least; "crc", "aes-128-gcm", "aes-256-gcm"
-  uint64_t rate_bps = 10'000'000'000;      // key `rate`: "10G"; of one session
-  std::string rate_mode = "adaptive";      // key `mode`
-  uint32_t chunk_bytes = 0;                // 0: 8192, or what fits the path
+  // [transfer] of a session that does not say otherwise: options that are SLUICE_CONFIGURED in
+  // dataplane/base/options/options.def. `protection` is the least.
+  options::Options transfer;
   uint64_t partition_bytes = 64ULL << 20;
 
   // [port]
@@ -218,7 +215,7 @@ struct TemplateOptions {
   uint32_t workers = Node{}.workers;
   std::vector<int> cores;
   std::string poll;  // empty: the default
-  uint64_t rate_bps = Node{}.rate_bps;
+  uint64_t rate_bps = Node{}.transfer.rate_bps;
   std::vector<Export> exports;
 };
 // A commented node.toml: every key with its meaning; keys that keep their default are commented out.

@@ -30,7 +30,7 @@ TEST(Config, AFileWithOnlyTheNameKeepsEveryDefault) {
   ASSERT_TRUE(node) << node.error().message;
   EXPECT_EQ(node->name, "alpha");
   EXPECT_EQ(node->listen, "0.0.0.0:7400");
-  EXPECT_EQ(node->rate_bps, 10'000'000'000U);
+  EXPECT_EQ(node->transfer.rate_bps, 10'000'000'000U);
   EXPECT_EQ(node->control_socket(), "/srv/node/run/control.sock");
 }
 
@@ -68,8 +68,8 @@ path = "/srv/out"
 )");
   ASSERT_TRUE(node) << node.error().message;
   EXPECT_EQ(node->sync_lag_bytes, 64U << 20);
-  EXPECT_EQ(node->rate_bps, 2'500'000'000U);
-  EXPECT_EQ(node->chunk_bytes, 1400U);
+  EXPECT_EQ(node->transfer.rate_bps, 2'500'000'000U);
+  EXPECT_EQ(node->transfer.chunk_bytes, 1400U);
   EXPECT_EQ(node->port_rate_bps, 40'000'000'000U);
   EXPECT_EQ(node->cores, (std::vector<int>{3, 1}));
   EXPECT_EQ(node->extent_bytes, 256U << 10);
@@ -143,7 +143,7 @@ TEST(Config, ValuesOutOfRangeNameTheValueAndTheRange) {
   EXPECT_TRUE(contains(problem_of(with_name("[transfer]\ncrc = \"md5\"\n")), "one of \"crc64\", \"crc32c\""));
   EXPECT_TRUE(contains(problem_of(with_name("[transfer]\ncrc = \"crc64 crc32c\"\n")), "must be one of"));
   EXPECT_TRUE(contains(problem_of(with_name("[transfer]\nrate = \"fast\"\n")), "must be a rate"));
-  EXPECT_TRUE(contains(problem_of(with_name("[transfer]\nchunk_bytes = 100\n")), "multiple of 4 from 256"));
+  EXPECT_TRUE(contains(problem_of(with_name("[transfer]\nchunk_bytes = 100\n")), "256..32768 in steps of 4"));
   EXPECT_TRUE(contains(problem_of(with_name("[dataplane]\nextent_bytes = \"192KiB\"\n")), "power of two"));
   EXPECT_TRUE(contains(problem_of("[node]\nname = \"Alpha\"\n"), "must be 1 to 63 of"));
   EXPECT_TRUE(contains(problem_of("[node]\nname = 3\n"), "must be a string"));

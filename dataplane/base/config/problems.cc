@@ -122,11 +122,6 @@ std::string_view umask_problem(std::string_view text) {
   return own ? "" : "must be three octal digits of which the first is 0, as \"022\"";
 }
 
-std::string_view chunk_problem(uint64_t bytes) {
-  return bytes == 0 || (bytes >= wire::kChunkBytesMin && bytes % wire::kChunkBytesStep == 0)
-             ? ""
-             : "must be 0 or a multiple of 4 from 256";
-}
 std::string_view extents_problem(uint64_t value) {
   return value == 0 || value >= kExtentsMin ? "" : "is too few for sending and receiving";
 }

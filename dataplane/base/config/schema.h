@@ -1,6 +1,7 @@
 // The schema of node.toml: one table that is read by the parser, the reference and the template.
 //
-// Cold, pure. Defaults are not repeated here: they are the member initialisers of Node.
+// Cold, pure. Defaults are not repeated here: they are the member initialisers of Node. The rows of
+// [transfer] are made of dataplane/base/options/options.def.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,8 +18,9 @@ namespace sluice::config {
 
 enum class ValueType : uint8_t { kText, kChoice, kInteger, kSize, kRate, kCores, kPeers };
 
-using Field = std::variant<std::monostate, std::string Node::*, uint16_t Node::*, uint32_t Node::*,
-                           uint64_t Node::*, std::vector<int> Node::*, uint64_t Quota::*>;
+using Field =
+    std::variant<std::monostate, std::string Node::*, uint16_t Node::*, uint32_t Node::*, uint64_t Node::*,
+                 std::vector<int> Node::*, uint64_t Quota::*, const options::Option*>;
 
 struct Key {
   std::string_view section;  // "export" and "export.quota" are arrays of tables, read by hand

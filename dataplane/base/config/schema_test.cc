@@ -68,7 +68,7 @@ TEST(Schema, TheTemplateIsAccepted) {
   EXPECT_EQ(node->mtu, 1500U);
   EXPECT_EQ(node->memory, "no-huge");
   EXPECT_EQ(node->cores, options.cores);
-  EXPECT_EQ(node->rate_bps, options.rate_bps);
+  EXPECT_EQ(node->transfer.rate_bps, options.rate_bps);
   ASSERT_EQ(node->exports.size(), 1U);
   EXPECT_EQ(node->exports[0].path, options.exports[0].path);
   EXPECT_TRUE(node->exports[0].write);

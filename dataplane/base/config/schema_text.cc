@@ -25,6 +25,8 @@ uint64_t number_of(const Key& key, const Node& node) {
   if (const auto* f = std::get_if<uint16_t Node::*>(&key.field)) return node.*(*f);
   if (const auto* f = std::get_if<uint32_t Node::*>(&key.field)) return node.*(*f);
   if (const auto* f = std::get_if<uint64_t Node::*>(&key.field)) return node.*(*f);
+  if (const auto* f = std::get_if<const options::Option*>(&key.field))
+    return static_cast<uint64_t>((*f)->value_in(node.transfer));
   return 0;
 }
 
@@ -97,6 +99,8 @@ std::string toml_value(const Key& key, const Node& node) {
   switch (key.type) {
     case ValueType::kText:
     case ValueType::kChoice: {
+      if (const auto* option = std::get_if<const options::Option*>(&key.field))
+        return toml_string((*option)->choices[number_of(key, node)]);
       const auto* field = std::get_if<std::string Node::*>(&key.field);
       return toml_string(field ? std::string_view(node.*(*field)) : std::string_view());
     }

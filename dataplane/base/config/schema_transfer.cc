@@ -1,6 +1,8 @@
-// Keys of [transfer]; see schema.h.
+// Keys of [transfer], made of the options that are SLUICE_CONFIGURED (dataplane/base/options/options.def),
+// and one that is no option; see schema.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/base/config/problems.h"
+#include <deque>
+
 #include "dataplane/base/config/schema.h"
 
 namespace sluice::config {
@@ -8,66 +10,72 @@ namespace {
 
 constexpr uint64_t kTi = 1ULL << 40;
 
-const Key kTransferKeys[] = {
-    {.section = "transfer",
-     .name = "lanes",
-     .type = ValueType::kInteger,
-     .field = &Node::lanes,
-     .min = 1,
-     .max = 16,
-     .unit = "lanes",
-     .meaning = "UDP flows of a session; the smaller number of both nodes is used."},
-    {.section = "transfer",
-     .name = "crc",
-     .type = ValueType::kChoice,
-     .field = &Node::crc,
-     .choices = "crc64 crc32c",
-     .meaning = "Checksum of chunks, extents and files."},
-    {.section = "transfer",
-     .name = "protection",
-     .type = ValueType::kChoice,
-     .field = &Node::protection,
-     .choices = "crc aes-128-gcm aes-256-gcm",
-     .meaning =
-         "What data are under at least; the stricter one of both nodes counts. `crc` finds accidents, not "
-         "attackers: for networks that you trust, and only if both nodes say so."},
-    {.section = "transfer",
-     .name = "mode",
-     .type = ValueType::kChoice,
-     .field = &Node::rate_mode,
-     .choices = "adaptive fixed cubic",
-     .meaning = "How a session's rate is found: docs/RATE.md."},
-    {.section = "transfer",
-     .name = "rate",
-     .type = ValueType::kRate,
-     .field = &Node::rate_bps,
-     .min = 100'000,
-     .max = 800'000'000'000,
-     .unit = "bit/s",
-     .meaning = "Rate of one session on the wire, headers included, all its lanes together."},
-    {.section = "transfer",
-     .name = "chunk_bytes",
-     .type = ValueType::kSize,
-     .field = &Node::chunk_bytes,
-     .min = 0,
-     .max = 32768,
-     .unit = "bytes",
-     .allowed = "0, 256..32768 in steps of 4",
-     .meaning = "Payload of one datagram; 0 takes 8192, or what fits the path.",
-     .number_problem = chunk_problem},
-    {.section = "transfer",
-     .name = "partition_bytes",
-     .type = ValueType::kSize,
-     .field = &Node::partition_bytes,
-     .min = 1U << 20,
-     .max = kTi,
-     .unit = "bytes",
-     .allowed = "1MiB..1TiB, a multiple of `extent_bytes`",
-     .meaning = "Part of a file that is given to one lane at a time."},
-};
+const Key kPartitionBytes = {.section = "transfer",
+                             .name = "partition_bytes",
+                             .type = ValueType::kSize,
+                             .field = &Node::partition_bytes,
+                             .min = 1U << 20,
+                             .max = kTi,
+                             .unit = "bytes",
+                             .allowed = "1MiB..1TiB, a multiple of `extent_bytes`",
+                             .meaning = "Part of a file that is given to one lane at a time."};
+
+// Texts that keys point at.
+std::string_view kept(std::string text) {
+  static std::deque<std::string> all;
+  return all.emplace_back(std::move(text));
+}
+
+ValueType type_of(options::Kind kind) {
+  switch (kind) {
+    case options::Kind::kRate:
+      return ValueType::kRate;
+    case options::Kind::kSize:
+      return ValueType::kSize;
+    case options::Kind::kSwitch:
+    case options::Kind::kChoice:
+      return ValueType::kChoice;
+    default:
+      return ValueType::kInteger;
+  }
+}
+
+std::string choices_of(const options::Option& option) {
+  std::string words(option.allowed);
+  if (!words.empty()) return words;
+  for (const std::string_view word : option.choices) words += (words.empty() ? "" : " ") + std::string(word);
+  return words;
+}
+
+// A size may be 0, which means what counts without the key.
+Key key_of(const options::Option& option) {
+  Key key{.section = "transfer",
+          .name = option.config_key(),
+          .type = type_of(option.kind),
+          .field = &option,
+          .min = option.kind == options::Kind::kSize ? 0 : static_cast<uint64_t>(option.least),
+          .max = static_cast<uint64_t>(option.most),
+          .unit = option.unit,
+          .meaning = option.meaning};
+  if (key.type == ValueType::kChoice) key.choices = kept(choices_of(option));
+  if (key.type == ValueType::kSize)
+    key.allowed = kept("0, " + std::to_string(static_cast<uint64_t>(option.least)) + ".." +
+                       std::to_string(key.max) + " in steps of " + std::to_string(option.step));
+  return key;
+}
 
 }  // namespace
 
-std::span<const Key> transfer_keys() { return kTransferKeys; }
+std::span<const Key> transfer_keys() {
+  static const std::vector<Key> keys = [] {
+    std::vector<Key> all;
+    for (const options::Option& option : options::all()) {
+      if (option.configured) all.push_back(key_of(option));
+    }
+    all.push_back(kPartitionBytes);
+    return all;
+  }();
+  return keys;
+}
 
 }  // namespace sluice::config

@@ -78,7 +78,7 @@ Node node_from(const TemplateOptions& options) {
   node.workers = options.workers;
   node.cores = options.cores;
   if (!options.poll.empty()) node.poll = options.poll;
-  node.rate_bps = options.rate_bps;
+  node.transfer.rate_bps = options.rate_bps;
   return node;
 }
 

@@ -84,6 +84,9 @@ Result<uint64_t> number_value(const Key& key, const toml::node& value) {
     return wrong_type(key);
   }
   if (number < key.min || number > key.max) return wrong_value(key, shown, allowed_numbers(key));
+  const auto* option = std::get_if<const options::Option*>(&key.field);
+  if (option != nullptr && number != 0 && !(*option)->check(static_cast<int64_t>(number), key.name))
+    return wrong_value(key, shown, allowed_numbers(key));
   const std::string_view problem = key.number_problem ? key.number_problem(number) : "";
   if (!problem.empty()) return wrong_value(key, shown, problem);
   return number;

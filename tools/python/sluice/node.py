@@ -16,6 +16,7 @@ import grpc
 from . import api_pb2 as api
 from . import log_pb2 as logs
 from .errors import SluiceError, of_call, stands_still
+from .options import TransferOptions
 from .state import State
 
 _CALL_S = 60  # as the command
@@ -25,31 +26,9 @@ _Name = Union[str, bytes, "os.PathLike[Any]"]  # of the other node; there they a
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class Options(TransferOptions):
     """Of a transfer; what is left out the node decides. Each is the option of `sluice send` of that name."""
 
-    lanes: int = 0
-    rate_bps: int = 0  # bit/s on the wire
-    crc: str = ""  # "crc64", "crc32c", "none", "read"
-    overwrite: bool = False
-    verify: bool = False  # the destination reads each file back before it gets its name
-    mkdir: bool = False  # the destination makes the directories of its path that are missing
-    owner: bool = False  # kept of each name, as rsync's -o, -g and --numeric-ids
-    group: bool = False
-    numeric_ids: bool = False
-    xattrs: bool = False  # as rsync's -X, of user.*, and -A
-    acls: bool = False
-    ip: str = ""  # "4", "6"
-    chunk_bytes: int = 0
-    chunk_auto: bool = False
-    mode: str = ""  # "adaptive", "fixed", "cubic"
-    expected_loss: Optional[float] = None  # 0 to 0.95
-    min_rate_bps: int = 0
-    timeout_s: int = 0  # it fails when nothing has moved for so long; 0: what moves again goes on
-    deadline_unix_ns: int = 0
-    deadline_policy: str = ""  # "refuse", "warn", "stop"
-    priority: int = 0  # -100 to 100: of those that wait for their turn the higher goes first
-    log_level: str = ""  # "events", "packets", "off": of what `Session.log` gives
     rules: Sequence[Union[str, bytes]] = ()  # "+ PATTERN" and "- PATTERN", as of --filter
     names: Sequence[Union[str, bytes]] = ()  # of the one source, a directory: as --files-from lists them
 

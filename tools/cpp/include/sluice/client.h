@@ -13,6 +13,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sluice/options.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -36,35 +38,6 @@ class SLUICE_CLIENT_API Error : public std::runtime_error {
  private:
   int code_;
   std::string name_;
-};
-
-// Of a transfer; what is left out the node decides. Each is the option of `sluice send` of that name.
-struct Options {
-  uint32_t lanes = 0;
-  uint64_t rate_bps = 0;   // bit/s on the wire
-  std::string crc;         // "crc64", "crc32c", "none", "read"
-  std::string protection;  // "aes-128-gcm", "aes-256-gcm", "crc"
-  bool overwrite = false;
-  bool verify = false;  // the destination reads each file back before it gets its name
-  bool mkdir = false;   // the destination makes the directories of its path that are missing
-  bool owner = false;   // kept of each name, as rsync's -o, -g and --numeric-ids
-  bool group = false;
-  bool numeric_ids = false;
-  bool xattrs = false;  // as rsync's -X, of user.*, and -A
-  bool acls = false;
-  std::string ip;  // "4", "6"
-  uint32_t chunk_bytes = 0;
-  bool chunk_auto = false;
-  std::string mode;                     // "adaptive", "fixed", "cubic"
-  std::optional<double> expected_loss;  // 0 to 0.95
-  uint64_t min_rate_bps = 0;
-  uint32_t timeout_s = 0;  // it fails when nothing has moved for so long; 0: what moves again goes on
-  int64_t deadline_unix_ns = 0;
-  std::string deadline_policy;     // "refuse", "warn", "stop"
-  int32_t priority = 0;            // -100 to 100: of those that wait for their turn the higher goes first
-  std::string log_level;           // "events", "packets", "off"
-  std::vector<std::string> rules;  // "+ PATTERN" and "- PATTERN", as of --filter
-  std::vector<std::string> names;  // of the one source, a directory: as --files-from lists them
 };
 
 enum class State : uint8_t {
