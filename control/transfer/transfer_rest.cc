@@ -65,8 +65,11 @@ void Transfer::keep_resting(uint64_t now_ns) {
   take_files_again(now_ns);
 }
 
-// Without an error an operator asked for it.
+// Without an error an operator asked for it. Whoever will not be there to mend an error may have it end the
+// session.
 void Transfer::hold(const std::optional<Error>& error, uint64_t now_ns) {
+  if (error && job_.request && job_.request->options.on_error == options::OnError::kFail)
+    return end_with(error, now_ns);
   if (error) {
     paused_ = true;
     held_ =

@@ -302,6 +302,28 @@ TEST(Rest, ACallerGivesUpAfterTheResumeTimeoutAndIsPaused) {
   EXPECT_EQ(world->journal.record.state, RecordState::kPaused);
 }
 
+TEST(Rest, ASessionThatNobodyWillBeThereToLetGoOnEndsWhereItWouldBePaused) {
+  for (Scene scene : {alone(source()), alone(destination())}) {
+    SCOPED_TRACE(name_of(scene));
+    scene.options.on_error = options::OnError::kFail;
+    scene.settings.resume_timeout_ns = 100 * kSecondNs;
+    World full(scene);
+    full.fail<OpenObject>(ErrorCode::kNoSpace);
+    full.fail<NameObject>(ErrorCode::kNoSpace);
+    full.start();
+    EXPECT_EQ(full.state(), ViewState::kFailed);
+    EXPECT_EQ(full.error(), ErrorCode::kNoSpace);
+    EXPECT_EQ(full.count(Entry::kCleaned), scene.role == Role::kDestination ? 1U : 0U);
+    EXPECT_EQ(full.journal.record.state, RecordState::kFailed);
+    const auto world = resting(scene);
+    world->pass(90 * kSecondNs);
+    EXPECT_EQ(world->phase(), TransferPhase::kResting) << "time may still mend it";
+    world->pass(20 * kSecondNs);
+    EXPECT_EQ(world->state(), ViewState::kFailed);
+    EXPECT_EQ(world->error(), ErrorCode::kPeerUnreachable);
+  }
+}
+
 TEST(Rest, WhoeverWasCalledKeepsWhatHasArrivedForSoLongAndNoLonger) {
   Scene scene = called(destination());
   scene.settings.keep_ns = 1000 * kSecondNs;
