@@ -129,6 +129,20 @@ void add_history(const std::vector<verdict::Point>& history, api::Session* sessi
   }
 }
 
+void add_leg(const transfer::LegView& leg, api::Session* session) {
+  api::LegProgress* const one = session->add_legs();
+  one->set_leg(static_cast<uint32_t>(session->legs_size() - 1));
+  one->set_peer(leg.peer);
+  one->set_state(leg.state);
+  one->set_waiting_for(leg.waiting_for);
+  one->set_lanes(leg.lanes);
+  one->set_bytes(leg.figures.bytes);
+  if (leg.rate_bps) one->set_rate_bps(*leg.rate_bps);
+  one->set_retransmits(leg.figures.retransmitted_chunks);
+  one->set_lost(leg.figures.network_lost);
+  one->set_rtt_us(static_cast<double>(leg.figures.rtt_ns) * 1e-3);
+}
+
 void add_size(const rate::SizePoint& point, api::Session* session) {
   api::ChunkSize* const size = session->add_sizes();
   size->set_chunk_bytes(point.sample.chunk_bytes);
@@ -181,6 +195,7 @@ api::Session to_api(const transfer::View& view) {
     for (const std::string& name : view.asker.local_files->names) local->add_names(name);
   }
   for (const transfer::FileView& file : view.files) add_file(file, &session);
+  for (const transfer::LegView& leg : view.legs) add_leg(leg, &session);
   add_names(view.names, session.mutable_names());
   session.set_bytes_total(view.bytes_total);
   session.set_listing(view.names.listing);

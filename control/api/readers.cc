@@ -24,6 +24,9 @@ void hide_names(api::Session* session) {
   session->clear_uid();
   if (!session->error().empty()) session->set_error(session->error_name());
   if (session->waiting_for().find('/') != std::string::npos) session->set_waiting_for("a file");
+  for (api::LegProgress& leg : *session->mutable_legs()) {
+    if (leg.waiting_for().find('/') != std::string::npos) leg.set_waiting_for("a file");
+  }
 }
 
 std::vector<api::Session> ReadersSessions::list() const {

@@ -15,6 +15,7 @@ TEST(Readers, SeeNoNamesOfFiles) {
   session.set_error_name("storage");
   session.set_error("/srv/data/secret.h5: Input/output error");
   session.set_waiting_for("reading /srv/data/secret.h5 again");
+  session.add_legs()->set_waiting_for("reading /srv/data/secret.h5 again");
   api::FileProgress* const file = session.add_files();
   file->set_source("/srv/data/secret.h5");
   file->set_destination("data/secret.h5");

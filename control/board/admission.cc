@@ -8,8 +8,9 @@
 
 namespace sluice::control {
 
-void Admission::ask_flows(Waiter waiter, uint32_t lanes, bool may_wait) {
-  for_flows_.push_back({.waiter = waiter, .lanes = lanes, .may_wait = may_wait});
+void Admission::ask_flows(Waiter waiter, uint32_t lanes, bool may_wait,
+                          std::optional<SessionSlotId> session) {
+  for_flows_.push_back({.waiter = waiter, .lanes = lanes, .may_wait = may_wait, .session = session});
 }
 
 void Admission::ask_buffers(Waiter waiter, board::Direction direction, std::vector<FlowGrant> flows) {
@@ -32,9 +33,9 @@ bool Admission::grant_flows(std::vector<Admitted>* out) {
   for (auto at = for_flows_.begin(); at != for_flows_.end(); ++at) {
     const bool first = at == for_flows_.begin();
     if (at->may_wait && !first) continue;
-    const std::optional<SessionSlotId> session = table_.take_session();
+    const std::optional<SessionSlotId> session = at->session ? at->session : table_.take_session();
     const auto flows = session ? table_.take_flows(at->lanes) : std::nullopt;
-    if (session && !flows) table_.release_session(*session);
+    if (session && !flows && !at->session) table_.release_session(*session);
     if (!flows && at->may_wait) continue;
     if (flows) {
       out->push_back({.waiter = at->waiter, .what = FlowsGranted{.session = *session, .flows = *flows}});

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -34,8 +35,9 @@ class Admission {
  public:
   explicit Admission(FlowTable& table) : table_(table) {}
 
-  // `may_wait`: until there are so many; otherwise kResources at once.
-  void ask_flows(Waiter waiter, uint32_t lanes, bool may_wait);
+  // `may_wait`: until there are so many; otherwise kResources at once. `session`: the slot that the transfer
+  // has already, for flows of another leg; nothing: one is taken.
+  void ask_flows(Waiter waiter, uint32_t lanes, bool may_wait, std::optional<SessionSlotId> session = {});
   void ask_buffers(Waiter waiter, board::Direction direction, std::vector<FlowGrant> flows);
   // What can be had now. Each question is answered once, unless it is given up.
   std::vector<Admitted> grant();
@@ -51,6 +53,7 @@ class Admission {
     Waiter waiter = 0;
     uint32_t lanes = 0;
     bool may_wait = false;
+    std::optional<SessionSlotId> session = {};
   };
   struct ForBuffers {
     Waiter waiter = 0;

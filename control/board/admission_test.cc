@@ -49,6 +49,19 @@ class AdmissionTest : public testing::Test {
 
 using Waiters = std::vector<Waiter>;
 
+TEST_F(AdmissionTest, FlowsOfAnotherLegShareTheSlotOfTheirTransfer) {
+  const FlowsGranted first = take(1);
+  admission_.ask_flows(2, 1, false, first.session);
+  ASSERT_EQ(granted(), Waiters{2});
+  EXPECT_EQ(flows().session, first.session);
+  EXPECT_NE(flows().flows[0].slot, first.flows[0].slot);
+  // If there are no flows the slot stays with those that have it.
+  admission_.ask_flows(3, board::kFlowsMax, false, first.session);
+  ASSERT_EQ(granted(), Waiters{3});
+  EXPECT_TRUE(std::holds_alternative<Error>(answers_[0].what));
+  EXPECT_TRUE(table_.session_taken(first.session));
+}
+
 TEST_F(AdmissionTest, WhatCanBeHadIsGivenInTheOrderOfAsking) {
   admission_.ask_flows(1, 3, true);
   admission_.ask_flows(2, 1, false);

@@ -19,8 +19,9 @@ BoardFlows::BoardFlows(board::Board& board, const board::PortInfo& port,
 
 // ---- slots and buffers -------------------------------------------------------------------------
 
-void BoardFlows::ask_flows(BoardUser* user, uint32_t lanes, bool may_wait) {
-  admission_.ask_flows(waiter_of(user), lanes, may_wait);
+void BoardFlows::ask_flows(BoardUser* user, uint32_t lanes, bool may_wait,
+                           std::optional<SessionSlotId> session) {
+  admission_.ask_flows(waiter_of(user), lanes, may_wait, session);
   grant();
 }
 

@@ -34,7 +34,7 @@ class BoardFlows {
   const FlowTable& table() const { return table_; }
 
   // ---- slots and buffers ----
-  void ask_flows(BoardUser* user, uint32_t lanes, bool may_wait);
+  void ask_flows(BoardUser* user, uint32_t lanes, bool may_wait, std::optional<SessionSlotId> session = {});
   void ask_buffers(BoardUser* user, board::Direction direction, std::vector<FlowGrant> flows);
   void give_up(BoardUser* user);
   void release_session(SessionSlotId session);

@@ -1,4 +1,5 @@
-// The flows of one transfer on the board of now, by lane: what performs a transfer's effects speaks of slots.
+// The flows of one leg of a transfer on the board of now, by lane: what performs a transfer's effects speaks
+// of slots.
 //
 // Pure. The daemon's performer and the simulator's both use it.
 // SPDX-License-Identifier: Apache-2.0
@@ -46,7 +47,7 @@ class FlowSet {
   // For the worker of the lane.
   board::Command command(const recovery::LaneCommand& command) const {
     return {.kind = command.kind,
-            .flow = slot(command.lane).value(),
+            .flow = slot(command.flow.lane).value(),
             .object = command.object.value(),
             .tag = command.tag,
             .offset = command.range.offset,

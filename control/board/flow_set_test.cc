@@ -42,7 +42,7 @@ TEST(FlowSet, ShrinkingGivesBackTheLastLanes) {
 
 TEST(FlowSet, ACommandGoesToTheSlotOfItsLane) {
   const board::Command command = three_lanes().command({.kind = board::CommandKind::kRepair,
-                                                        .lane = LaneId(1),
+                                                        .flow = {.leg = {}, .lane = LaneId(1)},
                                                         .object = ObjectId(3),
                                                         .range = {.offset = 1ULL << 40, .length = 9},
                                                         .tag = 5});

@@ -64,6 +64,14 @@ Json names_json(const NamesProgress& names) {
           {"missing", each(names.missing(), missing_json)}};
 }
 
+Json leg_json(const LegProgress& leg) {
+  return {{"leg", leg.leg()},           {"peer", leg.peer()},
+          {"state", leg.state()},       {"waiting_for", leg.waiting_for()},
+          {"lanes", leg.lanes()},       {"bytes", leg.bytes()},
+          {"rate_bps", leg.rate_bps()}, {"retransmits", leg.retransmits()},
+          {"lost", leg.lost()},         {"rtt_us", leg.rtt_us()}};
+}
+
 Json session_fields(const Session& s) {
   Json out = {{"id", s.id()},
               {"state", state_name(s)},
@@ -118,6 +126,7 @@ Json session_fields(const Session& s) {
   out["bottleneck"] = bottleneck_json(s.bottleneck());
   out["causes"] = each(s.causes(), bottleneck_json);
   out["lane_progress"] = each(s.lane_progress(), lane_json);
+  out["legs"] = each(s.legs(), leg_json);
   out["history"] = each(s.history(), rate_point_json);
   out["files"] = each(s.files(), file_json);
   out["names"] = names_json(s.names());

@@ -151,10 +151,10 @@ Status DestinationEnd::last_pack_due(Effects& out) {
 }
 
 // Once more, of a pack that is done: who lost the connection may not have heard of it.
-void DestinationEnd::say_missing(ObjectId object, Effects& out) const {
+void DestinationEnd::say_missing(ObjectId object, LegId leg, Effects& out) const {
   const catalog::Shortfall& missing = catalog().files_of(object).front().missing;
   if (missing.names.empty()) return;
-  say(FileDone{.object = object, .digest = receiver_->digest(object), .missing = missing}, out);
+  say_on(leg, FileDone{.object = object, .digest = receiver_->digest(object), .missing = missing}, out);
 }
 
 // Hard links and the times of directories need what they concern.
@@ -250,7 +250,7 @@ Status DestinationEnd::on(const JournalWritten& event, Effects& out) {
   if (event.entry == Entry::kNoted) return {};
   if (event.entry == Entry::kFailed) {
     --failed_unsaid_;
-    if (event.status) say_failed(event.object, out);
+    if (event.status) say(failed_word(event.object), out);
     return event.status;
   }
   const bool needed = event.entry == Entry::kExtents || event.entry == Entry::kFinishing;

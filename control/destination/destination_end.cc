@@ -84,41 +84,68 @@ TransferReady DestinationEnd::ready(std::vector<uint64_t> flow_ids,
   return ready;
 }
 
-void DestinationEnd::start_attempt(const Way& way, uint64_t now_ns, Effects& /*out*/) {
-  leg_.begin(way);
-  receiver_->start_attempt(static_cast<uint32_t>(way.lanes), now_ns);
+void DestinationEnd::start_attempt(const Way& way, uint64_t now_ns, Effects& out) {
+  const LegId leg = way.stream.leg();
+  legs_.at(leg).limit_source(limit_bps_ / (legs_.begun() + 1), out);  // heard with the states
+  legs_.at(leg).begin(way);
+  if (std::exchange(running_, true)) {
+    receiver_->add_leg(leg, static_cast<uint32_t>(way.lanes));
+  } else {
+    receiver_->start_attempt(leg, static_cast<uint32_t>(way.lanes), now_ns);
+  }
+}
+
+void DestinationEnd::leave(LegId leg, Effects& /*out*/) {
+  if (!legs_.begun(leg)) return;  // its handshake was not over
+  if (leg == offers_on_) drop_offers();
+  legs_.at(leg).end();
+}
+
+void DestinationEnd::left(LegId leg, Effects& out) {
+  if (!receiver_) return;
+  receiver_->drop_leg(leg);
+  (void)follow_receiver(out);  // nothing of a source has been heard that could differ
+}
+
+void DestinationEnd::limit_rate(uint64_t limit_bps, Effects& out) {
+  limit_bps_ = limit_bps;
+  const uint64_t share_bps = limit_bps / std::max<size_t>(1, legs_.begun());
+  legs_.each([&](DestinationLeg& leg) { leg.limit_source(share_bps, out); });
 }
 
 void DestinationEnd::adopt_work(const Way& way, std::span<const board::FlowSlot* const> lanes,
                                 uint32_t /*tag*/, uint64_t now_ns, Effects& out) {
-  leg_.adopt(way, lanes);
+  running_ = true;
+  const LegId leg = way.stream.leg();
+  legs_.at(leg).adopt(way, lanes);
   std::vector<ObjectId> open;
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
     if (files_.is_open(ObjectId(i))) open.emplace_back(i);
   }
-  receiver_->adopt(static_cast<uint32_t>(lanes.size()), open, now_ns);
+  receiver_->adopt(leg, static_cast<uint32_t>(lanes.size()), open, now_ns);
   (void)follow_receiver(out);  // nothing of the source has been heard that could differ
   files_.close_ended(out);
 }
 
-void DestinationEnd::send_states(Effects& out) const {
-  leg_.say_limit(out);
+void DestinationEnd::send_states(LegId leg, Effects& out) const {
+  if (!legs_.begun(leg)) return;
+  legs_.find(leg)->say_limit(out);
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
     const ObjectId object(i);
     if (catalog().files_of(object).front().failed()) {
-      say_failed(object, out);
+      say_on(leg, failed_word(object), out);
       continue;
     }
     if (receiver_->done(object) && !lost_objects_.contains(object)) {
-      say(ObjectState{.object = object, .done = true, .digest = receiver_->digest(object)}, out);
-      say_missing(object, out);
+      say_on(leg, ObjectState{.object = object, .done = true, .digest = receiver_->digest(object)}, out);
+      say_missing(object, leg, out);
       continue;
     }
     in_parts(receiver_->held(object), [&](std::vector<recovery::Range> ranges) {
-      say(ObjectState{.object = object, .held = std::move(ranges)}, out);
+      say_on(leg, ObjectState{.object = object, .held = std::move(ranges)}, out);
     });
   }
-  say(ObjectState{.end = true}, out);
+  say_on(leg, ObjectState{.end = true}, out);
 }
 
 void DestinationEnd::settle(Effects& out) {
@@ -132,17 +159,19 @@ void DestinationEnd::attempt_over() {
   for (const Commit& commit : commits_) CHECK(commit.idle(), "no commit outlives its attempt");
   last_due_.reset();
   failing_.clear();
-  leg_.end();
+  legs_.each_begun([](DestinationLeg& leg) { leg.end(); });
+  running_ = false;
   offers_.clear();
   files_.attempt_over();
 }
 
 // ---- the source --------------------------------------------------------------------------------
 
-Status DestinationEnd::on_message(const Message& message, Effects& out) {
-  if (const auto* offer = std::get_if<TransferOffer>(&message)) return hear_offer(*offer);
+Status DestinationEnd::on_message(LegId leg, const Message& message, Effects& out) {
+  if (const auto* offer = std::get_if<TransferOffer>(&message)) return hear_offer(leg, *offer);
   if (const auto* sent = std::get_if<PartitionSent>(&message)) {
-    if (leg_.has_lane(sent->lane) && receiver_->partition_sent(sent->object, sent->lane, sent->range))
+    const FlowRef flow{.leg = leg, .lane = sent->lane};
+    if (legs_.at(leg).has_lane(sent->lane) && receiver_->partition_sent(sent->object, flow, sent->range))
       return {};
     return Error{ErrorCode::kIncompatible, "the peer reports a partition of no file or lane"};
   }
@@ -156,7 +185,7 @@ Status DestinationEnd::on_message(const Message& message, Effects& out) {
     return status ? follow_receiver(out) : status;
   }
   if (std::holds_alternative<SessionDone>(message)) {
-    leg_.hear_end();
+    legs_.at(leg).hear_end();
     if (complete()) return {};
     if (interrupted_) {
       return Error{ErrorCode::kIntegrity,
@@ -203,14 +232,14 @@ Status DestinationEnd::extent_failed(const board::Event& event, Effects& out) {
 }
 
 Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
-  leg_.settle_losses(event, now_ns, out);
+  if (legs_.begun(event.leg)) legs_.at(event.leg).settle_losses(event, now_ns, out);
   receiver_->tick(now_ns);
   read_unread(out);
   return follow_receiver(out);
 }
 
 Status DestinationEnd::follow_receiver(Effects& out) {
-  if (!leg_.begun()) return {};  // between attempts it wants nothing that is still right later
+  if (legs_.begun() == 0) return {};  // between attempts it wants nothing that is still right later
   if (Status status = give_up_failing(out); !status) return status;
   recovery::Receiver::Actions wants = receiver_->take_actions();
   for (const recovery::LaneCommand& command : wants.commands) {
@@ -219,11 +248,12 @@ Status DestinationEnd::follow_receiver(Effects& out) {
       receiver_->give_up_later(command.object);
       continue;
     }
-    out.add(CommandLane{leg_.id(), command});
+    out.add(CommandLane{command.flow.leg, command});
   }
   for (recovery::Need& need : wants.needs) {
     in_parts(need.ranges, [&](std::vector<recovery::Range> ranges) {
-      say(Need{.object = need.object, .ranges = std::move(ranges), .lane = need.lane}, out);
+      say_on(need.flow.leg, Need{.object = need.object, .ranges = std::move(ranges), .lane = need.flow.lane},
+             out);
     });
   }
   for (const ObjectId object : wants.syncs) begin_sync(object, out);

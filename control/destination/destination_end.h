@@ -20,6 +20,7 @@
 #include "control/destination/destination_leg.h"
 #include "control/recovery/receiver.h"
 #include "control/words/data_end.h"
+#include "control/words/end_legs.h"
 #include "control/words/pending.h"
 
 namespace sluice::transfer {
@@ -42,19 +43,24 @@ class DestinationEnd final : public DataEnd {
 
   // ---- as DataEnd says ----
   void start_attempt(const Way& way, uint64_t now_ns, Effects& out) override;
+  bool running() const override { return running_; }
+  bool may_join() const override {
+    return !catalog().growing() && files_.growth() == GrowthPhase::kNone && offers_.empty();
+  }
+  void leave(LegId leg, Effects& out) override;
+  void left(LegId leg, Effects& out) override;
   bool may_adopt() const override { return true; }
   void adopt_files(Effects& out) override { files_.adopt(out); }
   bool prepared() const override { return files_.prepared(); }
   void adopt_work(const Way& way, std::span<const board::FlowSlot* const> lanes, uint32_t tag,
                   uint64_t now_ns, Effects& out) override;
   bool adopting() const override { return receiver_ && receiver_->adopting(); }
-  void on_new_stream() override {  // what has not been answered is offered again
-    offers_.clear();
-    files_.drop_parts();
+  void on_new_stream(LegId leg) override {  // what has not been answered is offered again
+    if (leg == offers_on_) drop_offers();
   }
   // The states must name each extent that the source's worker saw completed: its event comes before.
   bool has_states() const override { return true; }
-  void send_states(Effects& out) const override;
+  void send_states(LegId leg, Effects& out) const override;
   // An offer that came while data moves is taken in its turn, and answered once its files are there
   // (destination_list.cc).
   Status keep_list(const Request* request, Effects& out) override;
@@ -63,7 +69,7 @@ class DestinationEnd final : public DataEnd {
     const bool grows = catalog().growing() || files_.growth() != GrowthPhase::kNone;
     return receiver_ && grows && receiver_->all_done();
   }
-  void limit_rate(uint64_t limit_bps, Effects& out) override { leg_.limit_source(limit_bps, out); }
+  void limit_rate(uint64_t limit_bps, Effects& out) override;
   void halt() override { files_.halt(); }
   void settle(Effects& out) override;
   void attempt_over() override;
@@ -72,7 +78,7 @@ class DestinationEnd final : public DataEnd {
   std::vector<recovery::Block> take_rows(ObjectId object) override { return receiver_->take_changed(object); }
 
   // ---- what is told ----
-  Status on_message(const Message& message, Effects& out) override;
+  Status on_message(LegId leg, const Message& message, Effects& out) override;
   Status on(const FlowEvent& event, Effects& out) override;
   Status on(const Tick& event, uint64_t now_ns, Effects& out) override;
   Status on(const ObjectOpened& event, Effects& out) override { return files_.on(event, out); }
@@ -97,7 +103,8 @@ class DestinationEnd final : public DataEnd {
   }
   // A file that had its name before a restart, and is not found there any more.
   std::optional<Error> lost() const override { return lost_; }
-  bool peer_ended() const override { return leg_.peer_ended(); }
+  bool peer_ended(LegId leg) const override { return legs_.peer_ended(leg); }
+  bool peer_ended() const override { return legs_.peer_ended(); }
   uint32_t pending() const override { return files_.pending() + pending_.count(); }
   uint64_t steps() const override { return steps_ + bytes_done(); }
   uint64_t bytes_done() const { return receiver_ ? receiver_->bytes_written() : 0; }
@@ -127,7 +134,7 @@ class DestinationEnd final : public DataEnd {
   void journal_suspect(ObjectId object, Entry entry, Effects& out);
   void report_durable(ObjectId object, Effects& out);
   void say_durable(ObjectId object, const std::vector<recovery::Range>& durable, Effects& out);
-  void say_missing(ObjectId object, Effects& out) const;
+  void say_missing(ObjectId object, LegId leg, Effects& out) const;
   Status named(ObjectId object, Effects& out);
   Status last_pack_due(Effects& out);
   // destination_failures.cc
@@ -139,7 +146,7 @@ class DestinationEnd final : public DataEnd {
   Status on(const ObjectFailed& failed);
   Status give_up_failing(Effects& out);
   void give_up(ObjectId object, const std::vector<catalog::FailedName>& names, Effects& out);
-  void say_failed(ObjectId object, Effects& out) const;
+  Message failed_word(ObjectId object) const;
   bool waits_for_others(ObjectId object) const;
   Error differs(ObjectId object) const;
   Status extent_failed(const board::Event& event, Effects& out);
@@ -149,17 +156,27 @@ class DestinationEnd final : public DataEnd {
   Status unread_was_read(const ObjectReadBack& event, Effects& out);
   void read_back(ObjectId object, uint64_t from, Effects& out);
   Status read_back_for_name(const ObjectReadBack& event, Effects& out);
-  Status hear_offer(const TransferOffer& part);
+  Status hear_offer(LegId leg, const TransferOffer& part);
+  void drop_offers() {
+    offers_.clear();
+    files_.drop_parts();
+  }
   bool offers_wait() const {
     return !offers_.empty() && files_.growth() == GrowthPhase::kNone && !files_.halted();
   }
   void answer_offer(Effects& out);
-  void say(Message message, Effects& out) const { leg_.say(std::move(message), out); }
+  // Each source hears what concerns all.
+  void say(const Message& message, Effects& out) const {
+    legs_.each_begun([&](const DestinationLeg& leg) { leg.say(message, out); });
+  }
+  void say_on(LegId leg, Message message, Effects& out) const {
+    if (legs_.begun(leg)) legs_.find(leg)->say(std::move(message), out);
+  }
 
   const Settings& settings_;
   Agreement agreement_;
   DestinationFiles files_;
-  DestinationLeg leg_;
+  EndLegs<DestinationLeg> legs_;
   std::optional<recovery::Receiver> receiver_;
   Indexed<ObjectId, Commit> commits_;
   std::map<ObjectId, Error> sync_errors_;   // of failed syncs, while the journal is told
@@ -167,6 +184,7 @@ class DestinationEnd final : public DataEnd {
   std::optional<ObjectId> last_due_;        // the last pack, complete before the others were done
   std::set<ObjectId> lost_objects_;
   std::deque<TransferOffer> offers_;  // parts of those that were made while another was taken
+  LegId offers_on_;                   // the leg on which they came
   struct Failing {
     std::vector<catalog::FailedName> names;
     bool dropping = false;  // its unfinished file is being removed
@@ -179,6 +197,8 @@ class DestinationEnd final : public DataEnd {
   uint64_t steps_ = 0;
   Pending pending_;
   bool interrupted_ = false;  // once, by a restart or a pause
+  bool running_ = false;      // an attempt is
+  uint64_t limit_bps_ = 0;    // of the rate, by this node; 0: none
 };
 
 }  // namespace sluice::transfer

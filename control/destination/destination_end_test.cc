@@ -37,7 +37,7 @@ class Receiving : public testing::Test {
     (void)out_.drain();
   }
   TransferOffer offer() const { return HonestPeer(Role::kSource, true, content_).offer(); }
-  Status hear(const Message& message) { return end_->on_message(message, out_); }
+  Status hear(const Message& message) { return end_->on_message(LegId(0), message, out_); }
   void start_attempt(uint64_t now_ns) {
     end_->start_attempt({.peer_name = peer_, .stream = stream_, .agreement = agreement_, .lanes = 1}, now_ns,
                         out_);
@@ -199,7 +199,7 @@ TEST_F(Receiving, ANameThatWasGivenAndIsNotCertainIsNoFailure) {
 
 TEST_F(Receiving, WhatItHasIsSaidInPartsAndThenThatItWasAll) {
   arrive(0, ExtentId(1));
-  end_->send_states(out_);
+  end_->send_states(LegId(0), out_);
   const std::vector<ObjectState> states = said<ObjectState>();
   ASSERT_EQ(states.size(), 2U);
   EXPECT_EQ(states[0].held, (std::vector<recovery::Range>{{.offset = kExtent, .length = kExtent}}));

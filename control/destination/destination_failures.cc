@@ -51,7 +51,7 @@ Status DestinationEnd::on(const ObjectFailed& failed) {
 
 // Those of which nothing is under way. What is getting its name just now has it, or fails then.
 Status DestinationEnd::give_up_failing(Effects& out) {
-  if (files_.halted() || !leg_.begun()) return {};
+  if (files_.halted() || legs_.begun() == 0) return {};
   for (auto at = failing_.begin(); at != failing_.end();) {
     const ObjectId object = at->first;
     if (receiver_->done(object)) {
@@ -106,8 +106,8 @@ void DestinationEnd::give_up(ObjectId object, const std::vector<catalog::FailedN
                out);
 }
 
-void DestinationEnd::say_failed(ObjectId object, Effects& out) const {
-  say(ObjectFailed{.object = object, .names = catalog().files_of(object).front().missing.names}, out);
+Message DestinationEnd::failed_word(ObjectId object) const {
+  return ObjectFailed{.object = object, .names = catalog().files_of(object).front().missing.names};
 }
 
 }  // namespace sluice::transfer

@@ -12,12 +12,13 @@ constexpr size_t kPartsWaitingMax = 64;
 
 }  // namespace
 
-Status DestinationEnd::hear_offer(const TransferOffer& part) {
+Status DestinationEnd::hear_offer(LegId leg, const TransferOffer& part) {
   if (!catalog().grew())
     return Error{ErrorCode::kIncompatible,
                  "the peer makes an offer while data moves, of a list that was whole"};
   if (offers_.size() == kPartsWaitingMax)
     return Error{ErrorCode::kIncompatible, "the peer makes offers before those before them are answered"};
+  offers_on_ = leg;
   offers_.push_back(part);
   return {};
 }
@@ -99,14 +100,14 @@ void DestinationEnd::say_ready(Effects& out) const {
                       .keep = catalog().keep().bits()};
   for (uint32_t i = files_.first_offered(); i < catalog().file_count(); ++i)
     ready.final_paths.push_back(catalog().file(catalog::FileId(i)).shown);
-  say(std::move(ready), out);
+  say_on(offers_on_, std::move(ready), out);
   for (ObjectId object(files_.first_offered()); catalog().contains(object); ++object) {
     if (catalog().files_of(object).front().failed()) {
-      say_failed(object, out);
+      say_on(offers_on_, failed_word(object), out);
       continue;
     }
     in_parts(receiver_->held(object), [&](std::vector<recovery::Range> ranges) {
-      say(ObjectState{.object = object, .held = std::move(ranges)}, out);
+      say_on(offers_on_, ObjectState{.object = object, .held = std::move(ranges)}, out);
     });
   }
 }

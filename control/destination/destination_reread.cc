@@ -37,7 +37,7 @@ Status DestinationEnd::on(const FileReopened& event, Effects& out) {
 
 // Beside the data that arrives, one piece after the other.
 void DestinationEnd::read_unread(Effects& out) {
-  if (!leg_.begun() || files_.halted() || receiver_->unread_bytes() == 0) return;
+  if (legs_.begun() == 0 || files_.halted() || receiver_->unread_bytes() == 0) return;
   if (receiver_->reading_unread()) return;
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
     if (!files_.has_file(ObjectId(i)) || failing_.contains(ObjectId(i))) continue;

@@ -42,7 +42,7 @@ void Bottleneck::start(const LaneSet& lanes, uint64_t now_ns) {
 
 void Bottleneck::look(const Job& job, const LaneSet& lanes, uint64_t now_ns) {
   if (job.source() != nullptr) {
-    arrival_.look_at_source(lanes.figures(), job.bytes_done(lanes.figures()), now_ns);
+    arrival_.look_at_source(lanes.figures(), job.bytes_done(), now_ns);
   } else {
     arrival_.look_at_destination(lanes.figures(), now_.cause == verdict::Cause::kNetwork, now_ns);
   }
@@ -100,10 +100,10 @@ verdict::Sight Bottleneck::sight(const SourceEnd& source, const LaneSet& lanes, 
       .here = control::load_of(before_.workers, lanes.workers(), interval_ns),
       .there = peer_load_,
       .nothing_arrives = arrival_.evidence()};
-  if (const rate::Share* const rate = source.leg().rate()) {
+  if (const rate::Share* const rate = source.rate(lanes.leg())) {
     sight.rate = {.now_bps = rate->rate_bps(),
                   .cap_bps = rate->cap_bps(),
-                  .cap_of = source.leg().cap_of(),
+                  .cap_of = source.cap_of(lanes.leg()),
                   .advice_bps = advice_bps_,
                   .condition = rate->condition()};
   }

@@ -102,6 +102,7 @@ Status Handshake::stream_open(uint64_t now_ns, Effects& out) {
   Hello hello = make_hello(around_.job.id);
   hello.known = around_.job.began;
   hello.share = around_.job.share();
+  hello.leg = around_.number;
   around_.stream.send(std::move(hello), out);
   enter(P::kHello, now_ns);
   return read_inbox(now_ns, out);
@@ -164,7 +165,8 @@ Status Handshake::take_answer(const SpecificationSet& set, uint64_t now_ns, Effe
 void Handshake::settle(uint64_t now_ns, Effects& out) {
   settling_ = true;
   around_.lanes.shrink(0, out);
-  if (SourceEnd* const source = around_.job.source()) {
+  SourceEnd* const source = around_.job.source();
+  if (source != nullptr && !source->running()) {
     source->files().reopen(out);
     return enter(P::kSources, now_ns);
   }
@@ -292,7 +294,8 @@ Status Handshake::on(const BuffersReserved& event, uint64_t now_ns, Effects& out
   around_.lanes.credited(event.credit_extents);
   if (halted_) return {};
   if (phase_ == P::kCredit) return reserved(now_ns, out);
-  const Job& job = around_.job;
+  Job& job = around_.job;
+  if (job.source()->running()) job.source()->note_told(leg_);
   for (TransferOffer& part : job.source()->offer(job.own_request())) {
     around_.stream.send(std::move(part), out);
   }

@@ -27,6 +27,7 @@ class Handshake {
   struct Around {
     const ThisNode& settings;
     const std::string& peer_name;
+    uint32_t number = 0;  // of the leg, of those to this peer
     Job& job;
     ControlStream& stream;
     LaneSet& lanes;

@@ -17,10 +17,10 @@ Status Handshake::find_sources(const std::vector<std::string>& paths, const sele
   if (job.source() == nullptr && job.sources) {
     if (Status status = make_source(*std::exchange(job.sources, std::nullopt)); !status) return status;
   }
-  if (job.source() != nullptr) {
+  if (job.source() == nullptr) {
+    pending_.ask(OpenSources{.paths = paths, .selection = selection, .of_leg = leg_}, out);
+  } else if (!job.source()->running()) {  // else they are open: other legs move data
     job.source()->files().reopen(out);
-  } else {
-    pending_.ask(OpenSources{.paths = paths, .selection = selection}, out);
   }
   return {};
 }
@@ -70,7 +70,7 @@ Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effect
   if (!whole) return whole.error();
   if (!*whole) return {};
   enter(P::kFiles, now_ns);
-  job.destination()->prepare(out);
+  if (!job.destination()->running()) job.destination()->prepare(out);
   return {};
 }
 
@@ -125,7 +125,7 @@ void Handshake::start(uint64_t now_ns, Effects& out) {
   DestinationEnd* const destination = job.destination();
   if (settling_ || destination == nullptr) return;
   around_.stream.send(destination->ready(around_.lanes.flow_ids(), around_.lanes.credit_extents()), out);
-  destination->send_states(out);
+  destination->send_states(leg_, out);
 }
 
 }  // namespace sluice::transfer

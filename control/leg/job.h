@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "control/destination/destination_end.h"
+#include "control/leg/siblings.h"
 #include "control/rate/stricter.h"
 #include "control/source/source_end.h"
 
@@ -38,6 +39,7 @@ struct Job {
   int32_t priority = 0;                               // in this node's queue; of what a peer began: 0
   bool began = false;                                 // files are agreed upon: it can go on after anything
   std::variant<std::monostate, SourceEnd, DestinationEnd> made;  // the end, once files are agreed upon
+  Siblings legs;
 
   // The source or the destination; nullptr before files are agreed upon.
   DataEnd* end() { return const_cast<DataEnd*>(std::as_const(*this).end()); }
@@ -65,13 +67,17 @@ struct Job {
   }
   bool waits_for_list() const { return has_end() && end()->waits_for_list(); }
   bool complete() const { return has_end() && end()->complete(); }
+  bool peer_ended(LegId leg) const { return has_end() && end()->peer_ended(leg); }
   bool peer_ended() const { return has_end() && end()->peer_ended(); }
   uint32_t pending() const { return has_end() ? end()->pending() : 0; }
   uint64_t steps() const { return has_end() ? end()->steps() : 0; }
   const catalog::Catalog* catalog() const { return has_end() ? &end()->catalog() : nullptr; }
   uint64_t bytes_total() const { return has_end() ? end()->catalog().bytes_total() : 0; }
-  uint64_t bytes_done(const control::FlowFigures& figures) const {
-    return has_end() ? end()->bytes_done(figures) : 0;
+  uint64_t bytes_done() const { return has_end() ? end()->bytes_done(legs.figures()) : 0; }
+  // May this leg begin its handshake, or take the call of its peer?
+  bool may_begin(LegId leg) const {
+    const bool joins = has_end() && end()->running();
+    return legs.may_begin(leg) && (!joins || end()->may_join());
   }
   // For the journal, when files were agreed upon: holes are known before anything moves.
   std::vector<BlockRows> take_rows() {

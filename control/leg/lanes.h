@@ -40,6 +40,7 @@ class LaneSet {
   bool on(const FlowEvent& event);
   void read(const Tick& event);  // its counters
 
+  LegId leg() const { return leg_; }
   size_t size() const { return lanes_.size(); }
   bool empty() const { return lanes_.empty(); }
   SessionSlotId session() const { return session_; }

@@ -34,7 +34,7 @@ bool allowed(LegPhase from, LegPhase to) {
     case P::kSettling:
       return from == P::kClosing;
     case P::kReleasing:
-      return from == P::kSettling;
+      return from == P::kSettling || from == P::kClosing;
     case P::kParting:
     case P::kInquiring:
       return from == P::kIdle;
@@ -42,20 +42,24 @@ bool allowed(LegPhase from, LegPhase to) {
   return false;
 }
 
-Leg::Leg(LegId id, std::string peer_name, const ThisNode& settings, Job& job)
+Leg::Leg(LegId id, std::string peer_name, uint32_t number, const ThisNode& settings, Job& job)
     : id_(id),
       peer_name_(std::move(peer_name)),
+      number_(number),
       settings_(settings),
       job_(job),
       stream_(id),
       lanes_(id),
       handshake_(id, {.settings = settings_,
                       .peer_name = peer_name_,
+                      .number = number_,
                       .job = job_,
                       .stream = stream_,
                       .lanes = lanes_,
                       .agreement = agreement_}),
-      inquiries_(std::min(kInquireNs, settings.stall_timeout_ns), kInquireMaxNs) {}
+      inquiries_(std::min(kInquireNs, settings.stall_timeout_ns), kInquireMaxNs) {
+  job_.legs.add(lanes_);
+}
 
 void Leg::restore(const LegRecord& record, bool claim, Effects& out) {
   if (record.agreement) agreement_ = *record.agreement;
@@ -69,6 +73,33 @@ void Leg::restore(const LegRecord& record, bool claim, Effects& out) {
 void Leg::enter(P phase, uint64_t now_ns) {
   phase_.change(phase);
   entered_ns_ = now_ns;
+  job_.legs.set(id_, stage());
+}
+
+Siblings::Stage Leg::stage() const {
+  using S = Siblings::Stage;
+  switch (phase_) {
+    case P::kDataplane:
+      return claim_ == Claim::kNone ? S::kWaits : S::kBegins;
+    case P::kPeer:
+      return S::kWaits;
+    case P::kForgetting:
+    case P::kHandshake:
+    case P::kAdopting:
+      return S::kBegins;
+    case P::kMoving:
+    case P::kFarewell:
+      return S::kMoves;
+    case P::kClosing:
+    case P::kSettling:
+    case P::kReleasing:
+      return attempt_.last ? S::kClosesEnd : S::kCloses;
+    case P::kIdle:
+    case P::kParting:
+    case P::kInquiring:
+      break;
+  }
+  return S::kAway;
 }
 
 Error Leg::unreachable(std::string what) const { return {ErrorCode::kPeerUnreachable, std::move(what)}; }
@@ -76,6 +107,21 @@ Error Leg::unreachable(std::string what) const { return {ErrorCode::kPeerUnreach
 // The one way in which an error ends an attempt.
 void Leg::judge(const Status& status, uint64_t now_ns, Effects& out) {
   if (!status) stop(status.error(), LastWord::kFailure, now_ns, out);
+}
+
+// An error of the data end. What a peer said, or its path does, concerns this leg alone.
+void Leg::judge_end(const Status& status, uint64_t now_ns, Effects& out) {
+  if (status) return;
+  const ErrorCode code = status.error().code;
+  const bool its_own =
+      code == ErrorCode::kIncompatible || code == ErrorCode::kStalled || code == ErrorCode::kPeerUnreachable;
+  if (its_own) return judge(status, now_ns, out);
+  end_failed(status.error(), now_ns, out);
+}
+
+void Leg::end_failed(const Error& error, uint64_t now_ns, Effects& out) {
+  failure_ = error;
+  stop(error, LastWord::kFailure, now_ns, out);
 }
 
 // ---- the beginning -----------------------------------------------------------------------------
@@ -92,6 +138,7 @@ void Leg::leave_dataplane(uint64_t now_ns, Effects& out) {
   if (!dataplane_ || claim_ == Claim::kAsked) return;
   if (std::exchange(claim_, Claim::kNone) == Claim::kAdopted) return adopt(now_ns, out);
   if (!job_.initiator) return enter(P::kPeer, now_ns);
+  if (!job_.may_begin(id_)) return void(entered_ns_ = now_ns);  // another leg is first, which has limits
   enter(P::kHandshake, now_ns);
   judge(handshake_.call(*dataplane_, now_ns, out), now_ns, out);
 }
@@ -102,8 +149,13 @@ void Leg::take_call(uint64_t now_ns, Effects& out) {
     waiting_call_.reset();  // the stream on which it was answered is gone: it asks again
     return;
   }
+  if (!job_.may_begin(id_)) return void(entered_ns_ = now_ns);
   if (job_.has_end() && !waiting_call_->hello.known && !told_of_end()) {
     // It never came to know what was agreed upon: no data was sent.
+    if (!job_.legs.alone(id_)) {
+      anew_ = true;
+      return void(entered_ns_ = now_ns);
+    }
     forget_ = forgetting_ = true;
     return enter(P::kForgetting, now_ns);
   }
@@ -248,8 +300,8 @@ void Leg::keep_moving(uint64_t now_ns, Effects& out) {
     if (phase_ != P::kMoving) return;
   }
   if (DataEnd* const end = job_.end()) {
-    if (const std::optional<Error> lost = end->lost()) return stop(*lost, LastWord::kFailure, now_ns, out);
-    judge(end->keep_list(job_.own_request(), out), now_ns, out);
+    if (const std::optional<Error> lost = end->lost()) return end_failed(*lost, now_ns, out);
+    judge_end(end->keep_list(job_.own_request(), out), now_ns, out);
     if (phase_ == P::kMoving && end->wants_list()) job_.read_list(out);
   }
   if (phase_ != P::kMoving) return;
@@ -282,7 +334,7 @@ void Leg::keep_moving(uint64_t now_ns, Effects& out) {
 // call again once the destination has heard it: so its journal must know first.
 void Leg::bid_farewell(uint64_t now_ns, Effects& out) {
   const bool over = !stream_.up() || now_ns - entered_ns_ >= kFarewellNs;
-  if (!over && !job_.peer_ended()) return;
+  if (!over && !job_.peer_ended(id_)) return;
   if (job_.role == Role::kSource && !over && !job_.initiator) {
     if (!attempt_.completion_asked) completion_ = attempt_.completion_asked = true;
     return;

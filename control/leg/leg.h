@@ -5,6 +5,10 @@
 // data moves the stream may be lost and is renewed. Between attempts the leg is idle: the transfer decides
 // whether there is another (transfer.h).
 //
+// A transfer may have several legs. They share the data end (words/data_end.h): the first begins its attempt,
+// others join, and the last closes it (siblings.h). A leg that ends while others go on leaves it, and may
+// come back.
+//
 // Pure. Whatever is asked for is answered, and no attempt is over before that.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -58,7 +62,8 @@ class Leg {
   static constexpr uint64_t kInquireNs = 30 * kSecondNs;  // after which a peer that does not call is asked
   static constexpr uint64_t kInquireMaxNs = 300 * kSecondNs;  // then ever more rarely, down to this
 
-  Leg(LegId id, std::string peer_name, const ThisNode& settings, Job& job);
+  // `number`: of the legs to this peer, which one.
+  Leg(LegId id, std::string peer_name, uint32_t number, const ThisNode& settings, Job& job);
   Leg(const Leg&) = delete;
   Leg& operator=(const Leg&) = delete;
   // From the journal. Flows that it names are claimed, if wanted.
@@ -111,15 +116,21 @@ class Leg {
   // Everything stands at the peer. It must not hear that before this node's journal has it.
   bool take_completion() { return std::exchange(completion_, false); }
   bool take_forgetting() { return std::exchange(forget_, false); }
+  // What went wrong concerns all legs, not this one.
+  std::optional<Error> take_failure() { return std::exchange(failure_, std::nullopt); }
+  // Its peer knows nothing of what was agreed upon: no other leg may go on.
+  bool take_anew() { return std::exchange(anew_, false); }
   bool take_parted() { return std::exchange(parting_.over, false); }
   bool contacted() const { return handshake_.contacted(); }  // in this attempt
   bool call_waits() const { return waiting_call_.has_value(); }
   bool told_of_end() const { return waiting_call_ && waiting_call_->hello.ended; }  // at the peer
   void refuse_call(Message word, uint64_t now_ns, Effects& out);
   Backoff& backoff() { return backoff_; }
+  const Backoff& backoff() const { return backoff_; }
   // At its node an operator has to continue it, as it said when it was asked.
   bool take_peer_pauses() { return std::exchange(peer_pauses_, false); }
   uint32_t caller_share() const { return waiting_call_ ? waiting_call_->hello.share : 0; }
+  LegId id() const { return id_; }
   const std::string& peer_name() const { return peer_name_; }
   const Agreement& agreement() const { return agreement_; }
   const LaneSet& lanes() const { return lanes_; }
@@ -158,10 +169,14 @@ class Leg {
     bool work_asked = false;  // adopting: the workers are asked
     bool released = false;
     bool completion_asked = false;
+    bool last = false;  // it ends: so does the attempt of the data end
   };
 
   void enter(LegPhase phase, uint64_t now_ns);
+  Siblings::Stage stage() const;
   void judge(const Status& status, uint64_t now_ns, Effects& out);
+  void judge_end(const Status& status, uint64_t now_ns, Effects& out);
+  void end_failed(const Error& error, uint64_t now_ns, Effects& out);
   void close(uint64_t now_ns, Effects& out);
   bool step(uint64_t now_ns, Effects& out);  // true: the phase has changed
   void leave_dataplane(uint64_t now_ns, Effects& out);
@@ -172,14 +187,14 @@ class Leg {
   void take_call(uint64_t now_ns, Effects& out);
   void hear(const Message& message, uint64_t now_ns, Effects& out);
   void deliver(const Message& message, uint64_t now_ns, Effects& out) {
-    if (job_.has_end()) judge(job_.end()->on_message(message, out), now_ns, out);
+    if (job_.has_end()) judge_end(job_.end()->on_message(id_, message, out), now_ns, out);
   }
   void greet(const Hello& hello, uint64_t now_ns, Effects& out);
   void stream_renewed(uint64_t now_ns, Effects& out);
   void bid_farewell(uint64_t now_ns, Effects& out);
   void say_done(uint64_t now_ns, Effects& out);
   void finish_closing(uint64_t now_ns, Effects& out);
-  void attempt_over(uint64_t now_ns);
+  void attempt_over(uint64_t now_ns, Effects& out);
   void keep_parting(uint64_t now_ns, Effects& out);
   void parted(uint64_t now_ns, Effects& out);
   // The node that began the transfer calls by itself, and hears the end then. So the other node calls it as
@@ -197,6 +212,7 @@ class Leg {
 
   const LegId id_;
   const std::string peer_name_;
+  const uint32_t number_;  // of the legs to this peer
   const ThisNode& settings_;
   Job& job_;
   ControlStream stream_;
@@ -220,6 +236,8 @@ class Leg {
   bool forgetting_ = false;  // that was asked for, and is not done
   bool completion_ = false;
   bool peer_pauses_ = false;
+  bool anew_ = false;
+  std::optional<Error> failure_;
 };
 
 }  // namespace sluice::transfer

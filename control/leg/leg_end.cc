@@ -26,7 +26,14 @@ void Leg::close(uint64_t now_ns, Effects& out) {
   watch_.bottleneck().conclude(job_, lanes_, now_ns);
   stream_.hang_up(now_ns, out);
   handshake_.halt();
-  if (job_.has_end()) job_.end()->halt();
+  attempt_.last = job_.legs.is_last(id_);
+  if (job_.has_end()) {
+    if (attempt_.last) {
+      job_.end()->halt();
+    } else {
+      job_.end()->leave(id_, out);
+    }
+  }
   if (claim_ == Claim::kAsked) {
     out.add(DropClaim{id_});
   } else if (attempt_.board_lost) {
@@ -48,32 +55,38 @@ void Leg::detach(uint64_t now_ns) {
                         settings_.node_name)};
   handshake_.halt();
   if (job_.has_end()) job_.end()->halt();
+  attempt_.last = true;
   enter(P::kClosing, now_ns);
 }
 
+// The last leg waits for all that the data end has under way, and for the flows of the others. Others wait
+// for their own flows.
 void Leg::finish_closing(uint64_t now_ns, Effects& out) {
   const bool flows_ended = claim_ != Claim::kAsked && (attempt_.board_lost || lanes_.all_closed() ||
                                                        now_ns - entered_ns_ >= kCloseTimeoutNs);
   if (phase_ == P::kClosing) {
     if (attempt_.detached) {
-      if (job_.pending() == 0 && !forgetting_) attempt_over(now_ns);
-    } else if (flows_ended && job_.pending() == 0) {
+      if (job_.pending() == 0 && !forgetting_) attempt_over(now_ns, out);
+    } else if (flows_ended && !attempt_.last) {
+      enter(P::kReleasing, now_ns);
+      out.add(ReleaseFlows{.leg = id_, .keep_objects = true});
+    } else if (flows_ended && job_.pending() == 0 && job_.legs.alone(id_)) {
       enter(P::kSettling, now_ns);
       if (job_.has_end()) job_.end()->settle(out);
     }
   } else if (phase_ == P::kSettling) {
     if (job_.pending() != 0) return;
     enter(P::kReleasing, now_ns);
-    out.add(ReleaseFlows{id_});
+    out.add(ReleaseFlows{.leg = id_});
   } else if (attempt_.released && handshake_.pending() == 0 && !stream_.call_pending() &&
-             job_.pending() == 0 && !forgetting_) {
-    attempt_over(now_ns);
+             (!attempt_.last || job_.pending() == 0) && !forgetting_) {
+    attempt_over(now_ns, out);
   }
 }
 
 void Leg::on(const FlowsReleased&) { attempt_.released = true; }
 
-void Leg::attempt_over(uint64_t now_ns) {
+void Leg::attempt_over(uint64_t now_ns, Effects& out) {
   end_ = AttemptEnd{.error = attempt_.error,
                     .paused = attempt_.paused,
                     .peer_paused = attempt_.peer_paused.has_value(),
@@ -86,7 +99,13 @@ void Leg::attempt_over(uint64_t now_ns) {
   flows_changed_ = !attempt_.detached;
   if (!attempt_.detached) {
     handshake_.end();
-    if (job_.has_end()) job_.end()->attempt_over();
+    if (job_.has_end()) {
+      if (attempt_.last) {
+        job_.end()->attempt_over();
+      } else {
+        job_.end()->left(id_, out);
+      }
+    }
     lanes_.drop();
   }
   enter(P::kIdle, now_ns);

@@ -14,6 +14,7 @@ Hello Leg::hello() const {
   Hello hello = make_hello(job_.id);
   hello.known = job_.began;
   hello.share = job_.share();
+  hello.leg = number_;
   hello.flow_ids = lanes_.flow_ids();
   return hello;
 }
@@ -103,13 +104,13 @@ void Leg::stream_renewed(uint64_t now_ns, Effects& out) {
                                        static_cast<double>(now_ns - stream_.down_since_ns()) * 1e-9));
   stream_.greeted();
   if (!job_.has_end()) return;
-  job_.end()->on_new_stream();
+  job_.end()->on_new_stream(id_);
   if (job_.end()->has_states()) out.add(DrainEvents{id_});
 }
 
 void Leg::on(const EventsDrained&, uint64_t now_ns, Effects& out) {
   if (!moving() || !stream_.up() || !job_.has_end()) return;
-  job_.end()->send_states(out);
+  job_.end()->send_states(id_, out);
   if (phase_ != LegPhase::kFarewell) return;
   say_done(now_ns, out);
   entered_ns_ = now_ns;
@@ -191,7 +192,7 @@ void Leg::on(const FlowEvent& event, uint64_t now_ns, Effects& out) {
     return stop({ErrorCode::kStalled, "a former sluice-control closed the flows: opening new ones"},
                 LastWord::kFailure, now_ns, out);
   }
-  if (job_.has_end()) judge(job_.end()->on(event, out), now_ns, out);
+  if (job_.has_end()) judge_end(job_.end()->on(event, out), now_ns, out);
 }
 
 void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
@@ -207,7 +208,7 @@ void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
   }
   if (!moving() && !(phase_ == LegPhase::kAdopting && attempt_.work_asked)) return;
   job_.keep_limit(out);
-  judge(end->on(event, now_ns, out), now_ns, out);
+  judge_end(end->on(event, now_ns, out), now_ns, out);
 }
 
 // ---- what others see ---------------------------------------------------------------------------
@@ -215,7 +216,8 @@ void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
 std::string Leg::waiting_for() const {
   switch (phase_) {
     case LegPhase::kDataplane:
-      return "sluice-dataplane of this node";
+      return job_.may_begin(id_) || !dataplane_ ? "sluice-dataplane of this node"
+                                                : "another leg of the session";
     case LegPhase::kPeer:
       return dataplane_ ? "node " + peer_name_ : "sluice-dataplane of this node";
     case LegPhase::kForgetting:
@@ -267,7 +269,8 @@ uint64_t Leg::due_ns() const {
     case LegPhase::kFarewell:
       return std::min(due_ns, entered_ns_ + kFarewellNs);
     case LegPhase::kClosing:
-      return job_.pending() == 0 ? std::min(due_ns, entered_ns_ + kCloseTimeoutNs) : due_ns;
+      if (attempt_.last && (job_.pending() != 0 || !job_.legs.alone(id_))) return due_ns;
+      return std::min(due_ns, entered_ns_ + kCloseTimeoutNs);
     case LegPhase::kParting:
       if (stream_.phase() == StreamPhase::kDown) due_ns = parting_waits().next_ns();
       return std::min(due_ns, parting_.until_ns);
@@ -278,7 +281,7 @@ uint64_t Leg::due_ns() const {
 
 LegRecord Leg::record(bool with_flows) const {
   LegRecord record{.peer = peer_name_};
-  if (job_.began) record.agreement = agreement_;
+  if (job_.began && agreement_.extent_bytes != 0) record.agreement = agreement_;
   if (!with_flows) return record;
   record.flows = lanes_.records();
   record.board_session = lanes_.session();

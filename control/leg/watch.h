@@ -27,7 +27,8 @@ class Watch {
   // For so long nothing has moved.
   uint64_t still_ns(uint64_t now_ns) const { return now_ns - moved_ns_; }
 
-  std::optional<double> rate_bps() const { return meter_.rate_bps(); }
+  std::optional<double> rate_bps() const { return meter_.rate_bps(); }          // of all legs together
+  std::optional<double> leg_rate_bps() const { return leg_meter_.rate_bps(); }  // of this one
   const std::string& waiting_for() const { return waiting_for_; }
   // That a node has too little memory for the path: once, empty otherwise.
   std::string take_warning() { return std::exchange(warning_, {}); }
@@ -36,6 +37,7 @@ class Watch {
 
  private:
   control::RateMeter meter_;
+  control::RateMeter leg_meter_;
   control::FlowFigures before_;
   Bottleneck bottleneck_;
   std::string waiting_for_;

@@ -14,7 +14,7 @@ constexpr size_t kEndedInJournal = 1000;
 
 // An end that somebody does not know of yet, or that left something behind.
 bool is_over(const transfer::Record& record) {
-  return transfer::has_ended(record.state) && !record.files_left && !record.legs.front().peer_unaware;
+  return transfer::has_ended(record.state) && !record.files_left && !transfer::peer_unaware(record);
 }
 
 // Those whose turn had come before come first, then those who waited, each by priority and in the order in
@@ -23,7 +23,7 @@ void expect(const std::vector<transfer::Record>& records, runtime::Services& ser
   for (const bool had_begun : {true, false}) {
     for (const transfer::Record& record : records) {
       sessions.started_before(record.started_unix_ns);
-      const bool began = record.legs.front().agreement.has_value();
+      const bool began = transfer::agreement_of(record) != nullptr;
       if (record.initiator && began == had_begun && record.state == transfer::RecordState::kActive)
         services.places.expect(record.id, record.priority, transfer::share_of(record.request));
     }
@@ -57,7 +57,7 @@ Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& ses
     if (!has_ended) {
       log::of(log::kSession)
           ->info("session {} with {} is in the journal: going on", record.id.substr(0, 8),
-                 record.legs.front().peer);
+                 transfer::peers_of(record.legs));
     }
     if (record.request)  // numbered alike (session_log.cc)
       services->logs.begin(record.id, static_cast<board::LogLevel>(record.request->options.log_level));

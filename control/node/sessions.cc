@@ -83,6 +83,7 @@ transfer::UnderId Sessions::under_id(const std::string& id) const {
     known.active = true;
     known.initiator = task->transfer().initiator();
     known.peer = task->transfer().peer();
+    known.legs = static_cast<uint32_t>(task->transfer().legs());
   }
   return known;
 }

@@ -118,8 +118,8 @@ namespace {
 
 VerifyFile file_to_verify(const transfer::Saved& saved, ObjectId object, const catalog::File& known) {
   const transfer::Record& record = saved.record;
-  CHECK(!record.legs.empty() && record.legs.front().agreement, "what can be verified was agreed upon");
-  const transfer::Agreement& agreement = *record.legs.front().agreement;
+  CHECK(transfer::agreement_of(record) != nullptr, "what can be verified was agreed upon");
+  const transfer::Agreement& agreement = *transfer::agreement_of(record);
   VerifyFile file{.shown = known.shown, .path = known.path, .problem = {}};
   file.layout = {
       .size_bytes = known.size_bytes, .extent_bytes = agreement.extent_bytes, .crc_kind = agreement.crc_kind};
@@ -140,8 +140,8 @@ VerifyFile file_to_verify(const transfer::Saved& saved, ObjectId object, const c
 
 Result<ToVerify> files_to_verify(const transfer::Saved& saved) {
   const transfer::Record& record = saved.record;
-  const std::optional<transfer::Agreement>& agreement = record.legs.front().agreement;
-  if (!agreement || agreement->extent_bytes == 0 || saved.files.empty()) {
+  const transfer::Agreement* const agreement = transfer::agreement_of(record);
+  if (agreement == nullptr || agreement->extent_bytes == 0 || saved.files.empty()) {
     return Error{
         ErrorCode::kUsage,
         fmt::format("session {}: the journal knows no file of it that could be verified", record.id)};

@@ -35,6 +35,7 @@ void put(const transfer::Hello& m, PeerMessage* wire) {
   to->set_inquires(m.inquires);
   to->set_paused(m.paused);
   to->set_share(m.share);
+  to->set_leg(m.leg);
   to->set_names(m.names);
 }
 
@@ -193,7 +194,8 @@ transfer::Hello take(const Hello& m) {
           .inquires = m.inquires(),
           .names = m.names(),
           .paused = m.paused(),
-          .share = m.share()};
+          .share = m.share(),
+          .leg = m.leg()};
 }
 
 // A reason that is not known here is shown as the usual one.

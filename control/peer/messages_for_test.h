@@ -26,7 +26,7 @@ template <> struct Count<transfer::Failure> : Fields<2> {};
 template <> struct Count<control::Load> : Fields<6> {};
 template <> struct Count<transfer::Heartbeat> : Fields<3> {};
 template <> struct Count<verdict::Verdict> : Fields<3> {};
-template <> struct Count<transfer::Hello> : Fields<11> {};
+template <> struct Count<transfer::Hello> : Fields<12> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectFailed> : Fields<2> {};
 template <> struct Count<transfer::ObjectState> : Fields<5> {};
@@ -74,7 +74,8 @@ inline std::vector<Message> sample_messages() {
             .inquires = true,
             .names = true,
             .paused = true,
-            .share = ~0U},
+            .share = ~0U,
+            .leg = 7},
       Specification{.role = OfferedRole::kDestination,
                     .lanes_max = 16,
                     .data_ip4 = ip4,

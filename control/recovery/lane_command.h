@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "control/recovery/extent_map.h"
+#include "control/recovery/flow_ref.h"
 #include "dataplane/base/number.h"
 #include "dataplane/board/board.h"
 
@@ -12,7 +13,7 @@ namespace sluice::recovery {
 
 struct LaneCommand {
   board::CommandKind kind{};
-  LaneId lane;
+  FlowRef flow;
   ObjectId object;
   Range range;
   uint32_t tag = 0;

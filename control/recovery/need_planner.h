@@ -1,6 +1,6 @@
 // When to ask the source for bytes by position (NEED), for one object.
 //
-// Pure. Ranges whose first pass left the source are remembered with their lane. When some extent of them is
+// Pure. Ranges whose first pass left the source are remembered with their flow. When some extent of them is
 // missing and no extent of the object was completed for a while, the workers are asked which bytes are
 // missing. Each round without progress waits longer than the one before. What is remembered lies in the
 // object.
@@ -10,15 +10,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "control/recovery/extent_map.h"
+#include "control/recovery/flow_ref.h"
 #include "dataplane/base/number.h"
 
 namespace sluice::recovery {
 
 struct Query {
-  LaneId lane;
+  FlowRef flow;
   Range range;
 };
 
@@ -30,22 +32,24 @@ class NeedPlanner {
   static constexpr size_t kRangesMax = 1024;  // of one NEED message
   static constexpr size_t kSentRangesMax = 65536;
 
-  // The first pass of this range left the source on `lane`. False when that cannot be.
-  bool note_sent(const ExtentMap& done, LaneId lane, Range range, uint64_t now_ns);
+  // The first pass of this range left the source on `flow`. False when that cannot be.
+  bool note_sent(const ExtentMap& done, FlowRef flow, Range range, uint64_t now_ns);
   // Any byte of the object may have been sent, by what the source reported to a control that is gone.
   void note_all_maybe_sent(uint64_t now_ns);
   void note_progress(uint64_t now_ns);  // an extent was completed
+  // The flows of a leg have ended. Its source gives what did not arrive to others, and reports that anew.
+  void drop(LegId leg);
 
   // The questions of a new round, which counts as asked then; none when it is not the time.
   std::vector<Query> take_due(const ExtentMap& done, uint64_t now_ns);
-  // The lane that carried the byte at `offset`; the first lane when that is unknown.
-  LaneId lane_of(uint64_t offset) const;
-  void check_invariants(const ExtentMap& done, uint32_t lanes) const;  // where DCHECKs are on
+  // The flow that carried the byte at `offset`; FlowRef() when that is unknown.
+  FlowRef flow_of(uint64_t offset) const;
+  void check_invariants(const ExtentMap& done, std::span<const FlowRef> flows) const;  // where DCHECKs are on
 
  private:
   struct Sent {
     uint64_t end = 0;
-    LaneId lane;
+    FlowRef flow;
   };
   using SentRanges = std::map<uint64_t, Sent>;  // by offset
 

@@ -17,26 +17,26 @@ class NeedPlannerTest : public testing::Test {
 
 TEST_F(NeedPlannerTest, NeverAsksForWhatWasNotSent) {
   EXPECT_TRUE(planner_.take_due(done_, 10'000 * kMs).empty());
-  planner_.note_sent(done_, LaneId(0), extents(ExtentId(0), 4), 10'000 * kMs);
+  planner_.note_sent(done_, on_lane(0), extents(ExtentId(0), 4), 10'000 * kMs);
   for (ExtentId extent; extent < ExtentId(4); ++extent) done_.set(extent);
   EXPECT_TRUE(planner_.take_due(done_, 20'000 * kMs).empty());
 }
 
 TEST_F(NeedPlannerTest, AsksTheLaneThatCarriedTheRangeAfterSilence) {
-  planner_.note_sent(done_, LaneId(2), extents(ExtentId(8), 4), 1000 * kMs);
+  planner_.note_sent(done_, on_lane(2), extents(ExtentId(8), 4), 1000 * kMs);
   done_.set(ExtentId(9));
   planner_.note_progress(1010 * kMs);
   EXPECT_TRUE(planner_.take_due(done_, 1209 * kMs).empty());
   const std::vector<Query> queries = planner_.take_due(done_, 1210 * kMs);
   ASSERT_EQ(queries.size(), 2U);
-  EXPECT_EQ(queries[0].lane, LaneId(2));
+  EXPECT_EQ(queries[0].flow, on_lane(2));
   EXPECT_EQ(queries[0].range, (extents(ExtentId(8))));
   EXPECT_EQ(queries[1].range, (extents(ExtentId(10), 2)));
-  EXPECT_EQ(planner_.lane_of(8 * kExtent + 5), LaneId(2));
+  EXPECT_EQ(planner_.flow_of(8 * kExtent + 5), on_lane(2));
 }
 
 TEST_F(NeedPlannerTest, BacksOffWithoutProgressAndStartsAnewWithIt) {
-  planner_.note_sent(done_, LaneId(0), extents(ExtentId(0)), 0);
+  planner_.note_sent(done_, on_lane(0), extents(ExtentId(0)), 0);
   uint64_t now_ns = 0;
   uint64_t last_ns = 0;
   uint64_t last_wait_ns = 0;
@@ -49,7 +49,7 @@ TEST_F(NeedPlannerTest, BacksOffWithoutProgressAndStartsAnewWithIt) {
     last_ns = now_ns;
   }
   EXPECT_GT(last_wait_ns, 10 * NeedPlanner::kQuietNs);
-  planner_.note_sent(done_, LaneId(0), extents(ExtentId(1)), now_ns);
+  planner_.note_sent(done_, on_lane(0), extents(ExtentId(1)), now_ns);
   done_.set(ExtentId(1));
   planner_.note_progress(now_ns);
   EXPECT_TRUE(planner_.take_due(done_, now_ns + NeedPlanner::kQuietNs - 1).empty());
@@ -57,21 +57,21 @@ TEST_F(NeedPlannerTest, BacksOffWithoutProgressAndStartsAnewWithIt) {
 }
 
 TEST_F(NeedPlannerTest, RefusesRangesThatLeaveTheObject) {
-  EXPECT_FALSE(planner_.note_sent(done_, LaneId(0), {.offset = 0, .length = 0}, 0));
-  EXPECT_FALSE(planner_.note_sent(done_, LaneId(0), {.offset = 100 * kExtent, .length = 1}, 0));
-  EXPECT_FALSE(planner_.note_sent(done_, LaneId(0), {.offset = kExtent, .length = ~uint64_t{0}}, 0));
-  EXPECT_TRUE(planner_.note_sent(done_, LaneId(0), extents(ExtentId(99)), 0));
+  EXPECT_FALSE(planner_.note_sent(done_, on_lane(0), {.offset = 0, .length = 0}, 0));
+  EXPECT_FALSE(planner_.note_sent(done_, on_lane(0), {.offset = 100 * kExtent, .length = 1}, 0));
+  EXPECT_FALSE(planner_.note_sent(done_, on_lane(0), {.offset = kExtent, .length = ~uint64_t{0}}, 0));
+  EXPECT_TRUE(planner_.note_sent(done_, on_lane(0), extents(ExtentId(99)), 0));
 }
 
 TEST_F(NeedPlannerTest, AsksABoundedNumberOfQuestions) {
-  planner_.note_sent(done_, LaneId(0), extents(ExtentId(0), 100), 0);
+  planner_.note_sent(done_, on_lane(0), extents(ExtentId(0), 100), 0);
   for (uint64_t i = 0; i < 100; i += 2) done_.set(ExtentId(i));
   EXPECT_EQ(planner_.take_due(done_, 1000 * kMs).size(), NeedPlanner::kQueriesMax);
 }
 
 TEST_F(NeedPlannerTest, AnExtendedReportOfARangeCountsOnce) {
-  planner_.note_sent(done_, LaneId(1), extents(ExtentId(0), 2), 0);
-  planner_.note_sent(done_, LaneId(1), extents(ExtentId(0), 4), 0);
+  planner_.note_sent(done_, on_lane(1), extents(ExtentId(0), 2), 0);
+  planner_.note_sent(done_, on_lane(1), extents(ExtentId(0), 4), 0);
   const std::vector<Query> queries = planner_.take_due(done_, 1000 * kMs);
   ASSERT_EQ(queries.size(), 1U);
   EXPECT_EQ(queries[0].range, (extents(ExtentId(0), 4)));
@@ -80,13 +80,13 @@ TEST_F(NeedPlannerTest, AnExtendedReportOfARangeCountsOnce) {
 TEST(NeedPlanner, AsksForEachByteOnceThoughRangesOverlap) {
   NeedPlanner planner;
   const ExtentMap done(layout_of(10 * kExtent));
-  planner.note_sent(done, LaneId(1), extents(ExtentId(0), 4), 0);
-  planner.note_sent(done, LaneId(2), extents(ExtentId(2), 4), 0);
+  planner.note_sent(done, on_lane(1), extents(ExtentId(0), 4), 0);
+  planner.note_sent(done, on_lane(2), extents(ExtentId(2), 4), 0);
   const auto queries = planner.take_due(done, NeedPlanner::kQuietNs);
   ASSERT_EQ(queries.size(), 2U);
-  EXPECT_EQ(queries[0].lane, LaneId(1));
+  EXPECT_EQ(queries[0].flow, on_lane(1));
   EXPECT_EQ(queries[0].range, (extents(ExtentId(0), 4)));
-  EXPECT_EQ(queries[1].lane, LaneId(2));
+  EXPECT_EQ(queries[1].flow, on_lane(2));
   EXPECT_EQ(queries[1].range, (extents(ExtentId(4), 2)));
 }
 
@@ -95,12 +95,12 @@ TEST(NeedPlanner, AsksForAllThatIsMissingWhereNobodyKnowsWhatWasSent) {
   ExtentMap done(layout_of(4 * kExtent));
   done.set(ExtentId(0));
   planner.note_all_maybe_sent(0);
-  planner.note_sent(done, LaneId(3), extents(ExtentId(2)), 0);
+  planner.note_sent(done, on_lane(3), extents(ExtentId(2)), 0);
   const auto queries = planner.take_due(done, NeedPlanner::kQuietNs);
   ASSERT_EQ(queries.size(), 3U);
   EXPECT_EQ(queries[0].range, (extents(ExtentId(1))));
   EXPECT_EQ(queries[1].range, (extents(ExtentId(2))));
-  EXPECT_EQ(queries[1].lane, LaneId(3));
+  EXPECT_EQ(queries[1].flow, on_lane(3));
   EXPECT_EQ(queries[2].range, (extents(ExtentId(3))));
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "control/recovery/extent_map.h"
+#include "control/recovery/flow_ref.h"
 #include "dataplane/base/number.h"
 
 namespace sluice::recovery {
@@ -13,6 +14,11 @@ inline constexpr uint32_t kExtent = 65536;  // bytes
 inline constexpr ObjectId kFirst{0};
 inline constexpr ObjectId kSecond{1};
 inline constexpr ObjectId kNoObject{9};  // more than any test has
+
+inline constexpr LegId kLeg{0};
+inline constexpr LegId kSecondLeg{1};
+
+inline FlowRef on_lane(uint32_t lane, LegId leg = kLeg) { return {.leg = leg, .lane = LaneId(lane)}; }
 
 inline Layout layout_of(uint64_t size_bytes) {
   return {.size_bytes = size_bytes, .extent_bytes = kExtent, .crc_kind = crc::CrcKind::kCrc64Ecma};

@@ -11,8 +11,9 @@ constexpr uint64_t kPlanNs = 20'000'000;  // NEED and syncs are thought about so
 }  // namespace
 
 Receiver::Receiver(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options)
-    : options_(options), lanes_(lanes) {
+    : options_(options) {
   for (const Layout& layout : objects) add(layout);
+  add_leg(LegId(), lanes);
 }
 
 void Receiver::add(const Layout& layout) {
@@ -31,11 +32,12 @@ void Receiver::finish_restore() {
   }
 }
 
-void Receiver::start_attempt(uint32_t lanes, uint64_t now_ns) {
-  lanes_ = lanes;
+void Receiver::start_attempt(LegId leg, uint32_t lanes, uint64_t now_ns) {
+  adoption_.reset();
+  flows_.clear();
+  add_leg(leg, lanes);
   now_ns_ = now_ns;
   flows_ended_ = false;
-  adoption_.reset();
   actions_ = {};  // of an attempt that is over
   for (Object& object : objects_) {
     object.planner = NeedPlanner();
@@ -46,14 +48,36 @@ void Receiver::start_attempt(uint32_t lanes, uint64_t now_ns) {
   }
 }
 
+void Receiver::add_leg(LegId leg, uint32_t lanes) {
+  CHECK(!adoption_, "a leg joins when all is known of those that go on");
+  for (LaneId lane; lane < LaneId(lanes); ++lane) flows_.push_back({.leg = leg, .lane = lane});
+}
+
+void Receiver::drop_leg(LegId leg) {
+  const auto of_leg = [leg](const auto& each) { return each.flow.leg == leg; };
+  if (std::erase_if(flows_, [leg](FlowRef flow) { return flow.leg == leg; }) == 0) return;
+  std::erase_if(actions_.commands, of_leg);
+  std::erase_if(actions_.needs, of_leg);
+  for (const ObjectId id : unfinished_) {
+    Object& object = objects_[id];
+    object.planner.drop(leg);
+    // Nobody knows which of the answers that are still to come would have been its own.
+    if (object.fence.awaited == 0) continue;
+    object.fence = {};
+    finish_if_complete(id);
+  }
+}
+
+bool Receiver::has(FlowRef flow) const { return std::ranges::find(flows_, flow) != flows_.end(); }
+
 Receiver::Actions Receiver::take_actions() {
   check_invariants();
   return std::exchange(actions_, {});
 }
 
 void Receiver::order(const LaneCommand& command) {
-  if (lanes_ == 0) return;  // Without flows there is no worker to tell.
-  CHECK(command.lane.value() < lanes_, "a command goes to a lane of this attempt");
+  if (flows_.empty()) return;  // Without flows there is no worker to tell.
+  CHECK(has(command.flow), "a command goes to a flow of this attempt");
   DCHECK(command.range.end() <= objects_[command.object].layout.size_bytes, "its range lies in the object");
   actions_.commands.push_back(command);
 }
@@ -90,10 +114,10 @@ void Receiver::extent_written(ObjectId id, const board::Event& event) {
   finish_if_complete(id);
 }
 
-bool Receiver::partition_sent(ObjectId id, LaneId lane, Range range) {
-  if (!objects_.contains(id) || lane.value() >= lanes_) return false;
+bool Receiver::partition_sent(ObjectId id, FlowRef flow, Range range) {
+  if (!objects_.contains(id) || !has(flow)) return false;
   Object& object = objects_[id];
-  return object.done || object.planner.note_sent(object.written, lane, range, now_ns_);
+  return object.done || object.planner.note_sent(object.written, flow, range, now_ns_);
 }
 
 bool Receiver::file_digest(ObjectId id, const FileDigest& file) {
@@ -139,8 +163,9 @@ void Receiver::tick(uint64_t now_ns) {
 void Receiver::plan_need(ObjectId id) {
   Object& object = objects_[id];
   if (object.written.complete()) return;
-  const std::vector<Query> queries = object.planner.take_due(object.written, now_ns_);
+  std::vector<Query> queries = object.planner.take_due(object.written, now_ns_);
   if (queries.empty()) return;
+  for (Query& query : queries) query.flow = or_first(query.flow);
   object.found_missing.clear();
   object.asked = queries;
   object.unanswered = static_cast<uint32_t>(queries.size());
@@ -148,7 +173,7 @@ void Receiver::plan_need(ObjectId id) {
   object.query_tag = object.query_tag % (kAdoptTag - 1) + 1;
   for (const Query& query : queries) {
     order({.kind = board::CommandKind::kQueryMissing,
-           .lane = query.lane,
+           .flow = query.flow,
            .object = id,
            .range = query.range,
            .tag = object.query_tag});
@@ -166,17 +191,17 @@ void Receiver::query_answered(ObjectId id, const board::Event& event) {
       return range.offset < each.range.end() && each.range.offset < range.end();
     });
     if (query == object.asked.end()) return;  // Nobody asked for that.
-    object.found_missing.push_back({.lane = query->lane, .range = range});
+    object.found_missing.push_back({.flow = or_first(query->flow), .range = range});
     return;
   }
   if (--object.unanswered == 0) add_needs(id, std::exchange(object.found_missing, {}));
 }
 
 void Receiver::add_needs(ObjectId id, const std::vector<Query>& pieces) {
-  std::map<LaneId, std::vector<Range>> by_lane;
-  for (const Query& piece : pieces) by_lane[piece.lane].push_back(piece.range);
-  for (auto& [lane, ranges] : by_lane) {
-    actions_.needs.push_back({.object = id, .lane = lane, .ranges = std::move(ranges)});
+  std::map<FlowRef, std::vector<Range>> by_flow;
+  for (const Query& piece : pieces) by_flow[piece.flow].push_back(piece.range);
+  for (auto& [flow, ranges] : by_flow) {
+    actions_.needs.push_back({.object = id, .flow = flow, .ranges = std::move(ranges)});
   }
 }
 

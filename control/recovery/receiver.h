@@ -10,9 +10,9 @@
 // reported. A sync that fails, or rows that are not committed, are told instead (sync_failed,
 // not_journalled).
 //
-// Flows may end and others begin (start_attempt); what is written stays written. What always holds stands in
-// receiver_invariants.cc. What a peer or a worker says is cut to what there is, or ignored or refused;
-// nothing that they say ends the process.
+// Flows may end and others begin (start_attempt), also those of one leg while others go on (add_leg,
+// drop_leg); what is written stays written. What always holds stands in receiver_invariants.cc. What a peer
+// or a worker says is cut to what there is, or ignored or refused; nothing that they say ends the process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,6 +25,7 @@
 
 #include "control/recovery/extent_ledger.h"
 #include "control/recovery/extent_map.h"
+#include "control/recovery/flow_ref.h"
 #include "control/recovery/lane_command.h"
 #include "control/recovery/need_planner.h"
 #include "dataplane/base/number.h"
@@ -32,10 +33,10 @@
 
 namespace sluice::recovery {
 
-// To be sent again, on the lane whose worker has what else has come of these extents.
+// To be sent again, on the flow whose worker has what else has come of these extents.
 struct Need {
   ObjectId object;
-  LaneId lane;
+  FlowRef flow;
   std::vector<Range> ranges;
 };
 
@@ -76,6 +77,7 @@ class Receiver {
     std::vector<ObjectId> finished;  // give these their names, then call set_done
   };
 
+  // `lanes`: of the first leg.
   Receiver(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options);
 
   void add(const Layout& layout);  // one more, behind the others
@@ -103,17 +105,21 @@ class Receiver {
   // Nothing is written any more, until the next attempt.
   void flows_ended();
   uint64_t unread_bytes() const { return unread_bytes_; }  // that nobody has read yet
-  // With new flows nothing is under way.
-  void start_attempt(uint32_t lanes, uint64_t now_ns);
+  // With new flows nothing is under way. They are those of one leg; others may join.
+  void start_attempt(LegId leg, uint32_t lanes, uint64_t now_ns);
+  // Flows of one more leg. Not while an adoption is under way.
+  void add_leg(LegId leg, uint32_t lanes);
+  // The flows of this leg have ended, and their workers write nothing any more.
+  void drop_leg(LegId leg);
   // Flows that a former control began go on: asks their workers what they have written. Extents whose CRC
   // nobody knows are forgotten and asked for again.
-  void adopt(uint32_t lanes, const std::vector<ObjectId>& open_objects, uint64_t now_ns);
+  void adopt(LegId leg, uint32_t lanes, const std::vector<ObjectId>& open_objects, uint64_t now_ns);
   bool adopting() const { return adoption_.has_value(); }
 
   // From the board. Events that make no sense are ignored.
   void on_event(const board::Event& event);
-  // From the source. False when there is no such range, lane or file.
-  bool partition_sent(ObjectId object, LaneId lane, Range range);
+  // From the source. False when there is no such range, flow or file.
+  bool partition_sent(ObjectId object, FlowRef flow, Range range);
   bool file_digest(ObjectId object, const FileDigest& file);
   // Plans needs and syncs.
   void tick(uint64_t now_ns);
@@ -189,8 +195,8 @@ class Receiver {
   };
 
   // Going on with the flows of a former control takes two or three rounds. First a worker says what is
-  // missing of each object. Then each lane answers an empty question: all events from before the first round
-  // have come by then. If something had to be forgotten, each lane answers once more: by then it is
+  // missing of each object. Then each flow answers an empty question: all events from before the first round
+  // have come by then. If something had to be forgotten, each flow answers once more: by then it is
   // forgotten.
   struct Adoption {
     enum class Round : uint8_t { kMissing, kEvents, kForgotten };
@@ -207,6 +213,9 @@ class Receiver {
   void check_invariants() const;  // where DCHECKs are on
   void check_object(const Object& object) const;
   void order(const LaneCommand& command);
+  bool has(FlowRef flow) const;
+  // Of this attempt, if there is none such.
+  FlowRef or_first(FlowRef flow) const { return has(flow) || flows_.empty() ? flow : flows_.front(); }
   void order_give_up(ObjectId id, uint32_t tag);
   bool fenced(ObjectId id);
   void given_up(ObjectId id, const board::Event& event);
@@ -225,7 +234,7 @@ class Receiver {
   void finish_if_complete(ObjectId id);
   void query_unwritten(ObjectId id, uint64_t from);
   void adoption_answered(ObjectId id, const board::Event& event);
-  void query_every_lane(ObjectId id);
+  void query_every_flow(ObjectId id);
   bool forget_unknown();
   void finish_adoption();
 
@@ -233,7 +242,7 @@ class Receiver {
   Indexed<ObjectId, Object> objects_;
   std::vector<ObjectId> unfinished_;  // all that are not done
   Actions actions_;
-  uint32_t lanes_;  // of this attempt
+  std::vector<FlowRef> flows_;  // of this attempt
   uint64_t now_ns_ = 0;
   uint64_t planned_ns_ = 0;
   uint32_t fences_ = 0;

@@ -6,8 +6,8 @@
 
 namespace sluice::recovery {
 
-void Receiver::adopt(uint32_t lanes, const std::vector<ObjectId>& open_objects, uint64_t now_ns) {
-  start_attempt(lanes, now_ns);
+void Receiver::adopt(LegId leg, uint32_t lanes, const std::vector<ObjectId>& open_objects, uint64_t now_ns) {
+  start_attempt(leg, lanes, now_ns);
   for (ObjectId id; id < objects_.end_id(); ++id) {
     if (objects_[id].failed) order_give_up(id, 0);  // the former control may not have come to that
   }
@@ -29,6 +29,7 @@ void Receiver::query_unwritten(ObjectId id, uint64_t from) {
   // An event will come of an extent that is being written. It counts as missing, or it would be taken for one
   // that the former control was told of.
   order({.kind = board::CommandKind::kQueryUnwritten,
+         .flow = or_first({}),
          .object = id,
          .range = {.offset = from, .length = bytes},
          .tag = kAdoptTag});
@@ -57,11 +58,11 @@ void Receiver::adoption_answered(ObjectId id, const board::Event& event) {
   if (adoption_->awaited != 0) return;
   if (adoption_->round == Adoption::Round::kMissing) {
     adoption_->round = Adoption::Round::kEvents;
-    return query_every_lane(id);
+    return query_every_flow(id);
   }
   if (adoption_->round == Adoption::Round::kEvents && forget_unknown()) {
     adoption_->round = Adoption::Round::kForgotten;
-    return query_every_lane(id);
+    return query_every_flow(id);
   }
   finish_adoption();
 }
@@ -77,10 +78,10 @@ void Receiver::finish_adoption() {
   for (const ObjectId id : unfinished_) finish_if_complete(id);
 }
 
-void Receiver::query_every_lane(ObjectId id) {
-  for (LaneId lane; lane < LaneId(lanes_); ++lane) {
+void Receiver::query_every_flow(ObjectId id) {
+  for (const FlowRef flow : flows_) {
     ++adoption_->awaited;
-    order({.kind = board::CommandKind::kQueryMissing, .lane = lane, .object = id, .tag = kAdoptTag});
+    order({.kind = board::CommandKind::kQueryMissing, .flow = flow, .object = id, .tag = kAdoptTag});
   }
 }
 

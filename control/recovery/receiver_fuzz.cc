@@ -93,7 +93,7 @@ void check_sums(const World& world, const Receiver& receiver) {
 void check(World& world, Receiver& receiver) {
   const Receiver::Actions actions = receiver.take_actions();
   for (const LaneCommand& command : actions.commands) {
-    fuzz::require(command.lane < LaneId(kLanes), "a lane of the session");
+    fuzz::require(command.flow.leg == LegId() && command.flow.lane < LaneId(kLanes), "a lane of the session");
     const bool query =
         command.kind == CommandKind::kQueryMissing || command.kind == CommandKind::kQueryUnwritten;
     if (query || command.kind == CommandKind::kGiveUp) world.queries.push_back(command);
@@ -219,7 +219,7 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
     case 5: {
       const Range range = any_extents(input);
       const ObjectId which = any_object(world, input);
-      (void)receiver.partition_sent(which, LaneId(input.below(kLanes + 1)), range);
+      (void)receiver.partition_sent(which, {.leg = {}, .lane = LaneId(input.below(kLanes + 1))}, range);
       break;
     }
     case 6: {
@@ -256,7 +256,7 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
     case 15:
       world.finished.clear();
       world.given_up.clear();
-      receiver.start_attempt(kLanes, world.now_ns);
+      receiver.start_attempt(LegId(), kLanes, world.now_ns);
       break;
     default: {
       std::vector<ObjectId> open;
@@ -265,7 +265,7 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
       }
       world.finished.clear();
       world.given_up.clear();
-      receiver.adopt(kLanes, open, world.now_ns);
+      receiver.adopt(LegId(), kLanes, open, world.now_ns);
     }
   }
 }

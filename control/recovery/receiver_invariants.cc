@@ -19,7 +19,8 @@ void Receiver::check_invariants() const {
   DCHECK(written == bytes_written_, "the bytes written are those of all objects");
   DCHECK(unsynced == unsynced_bytes_, "so are those that are not durable");
   DCHECK(done == done_ && unfinished_.size() == objects_.size() - done, "an object is done or unfinished");
-  DCHECK(!adoption_ || lanes_ == 0 || adoption_->awaited != 0, "an adoption that awaits nothing has ended");
+  DCHECK(!adoption_ || flows_.empty() || adoption_->awaited != 0,
+         "an adoption that awaits nothing has ended");
 }
 
 void Receiver::check_object(const Object& object) const {
@@ -30,7 +31,7 @@ void Receiver::check_object(const Object& object) const {
            "what is done needs no sync");
     return;
   }
-  object.planner.check_invariants(object.written, lanes_);
+  object.planner.check_invariants(object.written, flows_);
   DCHECK(object.written.contains(object.ledger.map()), "what is durable is written");
   uint64_t bytes = 0;
   uint64_t digest = object.ledger.digest();
@@ -51,7 +52,7 @@ void Receiver::check_object(const Object& object) const {
   DCHECK(digest == object.digest, "the digest is that of what is written");
   DCHECK(object.sync_under_way == !object.syncing.empty(), "a sync is of something");
   DCHECK(!object.finishing || object.written.complete(), "only a whole file is given its name");
-  DCHECK(object.fence.awaited <= lanes_, "each lane says once whether it still writes");
+  DCHECK(object.fence.awaited <= flows_.size(), "each flow says once whether it still writes");
   DCHECK(object.fence.awaited == 0 || object.written.complete(), "nothing that is wanted is given up");
   DCHECK(object.unanswered <= object.asked.size(), "no more answers are due than questions were asked");
 }

@@ -84,11 +84,11 @@ void Receiver::forget_and_need(ObjectId id, std::vector<ExtentId> extents) {
   object.fence = {};
   std::vector<Query> pieces;
   for (const Range& range : join_extents(object.written, std::move(extents))) {
-    const LaneId lane = object.planner.lane_of(range.offset);
-    order({.kind = board::CommandKind::kForgetExtents, .lane = lane, .object = id, .range = range});
+    const FlowRef flow = or_first(object.planner.flow_of(range.offset));
+    order({.kind = board::CommandKind::kForgetExtents, .flow = flow, .object = id, .range = range});
     // If the bytes are lost on their way, the planner asks for them again.
-    object.planner.note_sent(object.written, lane, range, now_ns_);
-    pieces.push_back({.lane = lane, .range = range});
+    object.planner.note_sent(object.written, flow, range, now_ns_);
+    pieces.push_back({.flow = flow, .range = range});
   }
   add_needs(id, pieces);
 }
@@ -136,8 +136,10 @@ void Receiver::failed(ObjectId id) {
 
 void Receiver::order_give_up(ObjectId id, uint32_t tag) {
   const Range all{.offset = 0, .length = objects_[id].layout.size_bytes};
-  for (LaneId lane; all.length != 0 && lane.value() < lanes_; ++lane)
-    order({.kind = board::CommandKind::kGiveUp, .lane = lane, .object = id, .range = all, .tag = tag});
+  for (const FlowRef flow : flows_) {
+    if (all.length != 0)
+      order({.kind = board::CommandKind::kGiveUp, .flow = flow, .object = id, .range = all, .tag = tag});
+  }
 }
 
 // An extent may come twice: by two lanes, or because its source sends what this node had before, such as a
@@ -145,10 +147,10 @@ void Receiver::order_give_up(ObjectId id, uint32_t tag) {
 bool Receiver::fenced(ObjectId id) {
   Object& object = objects_[id];
   Fence& fence = object.fence;
-  if (fence.clear || lanes_ == 0 || flows_ended_ || object.layout.size_bytes == 0) return true;
+  if (fence.clear || flows_.empty() || flows_ended_ || object.layout.size_bytes == 0) return true;
   // Answers that a former control asked for may still come. And what it did not know is forgotten first.
   if (fence.awaited != 0 || adoption_) return false;
-  fence = {.tag = ++fences_, .awaited = lanes_};
+  fence = {.tag = ++fences_, .awaited = static_cast<uint32_t>(flows_.size())};
   order_give_up(id, fence.tag);
   return false;
 }

@@ -56,7 +56,7 @@ class ReceiverTest : public testing::Test {
 
 TEST_F(ReceiverTest, DurableOnlyAfterSyncAndJournal) {
   Receiver receiver = make({2 * kExtent});
-  receiver.start_attempt(kLanes, 0);
+  receiver.start_attempt(kLeg, kLanes, 0);
   receiver.on_event(written(kFirst, 0, 11));
   EXPECT_TRUE(receiver.ledger(kFirst).map().set_extents() == 0);
   EXPECT_EQ(receiver.begin_sync(kFirst), 1U);
@@ -75,7 +75,7 @@ TEST_F(ReceiverTest, DurableOnlyAfterSyncAndJournal) {
 
 TEST_F(ReceiverTest, OfWhatHasFailedEachWorkerIsToldToDropItsParts) {
   Receiver receiver = make({4 * kExtent, kExtent});
-  receiver.start_attempt(kLanes, 0);
+  receiver.start_attempt(kLeg, kLanes, 0);
   receiver.on_event(written(kFirst, 1));
   const auto given_up = [&receiver] {
     uint32_t lanes = 0;
@@ -91,7 +91,7 @@ TEST_F(ReceiverTest, OfWhatHasFailedEachWorkerIsToldToDropItsParts) {
   EXPECT_EQ(given_up(), kLanes);
   EXPECT_TRUE(receiver.done(kFirst));
   EXPECT_EQ(receiver.unsynced_bytes(), 0U);
-  receiver.adopt(kLanes, {kFirst}, 0);
+  receiver.adopt(kLeg, kLanes, {kFirst}, 0);
   EXPECT_EQ(given_up(), kLanes) << "the former control may have died before it came to that";
 }
 
@@ -102,7 +102,7 @@ TEST_F(ReceiverTest, HolesOfANewFileNeedNotComeAndAreInItsDigest) {
   EXPECT_EQ(receiver.bytes_written(), 3 * kExtent);
   EXPECT_EQ(receiver.held(kFirst), (std::vector<Range>{{kExtent, 2 * kExtent}, {4 * kExtent, kExtent}}));
   EXPECT_FALSE(receiver.take_changed(kFirst).empty()) << "a restart knows them from the journal";
-  receiver.start_attempt(kLanes, 0);
+  receiver.start_attempt(kLeg, kLanes, 0);
   receiver.on_event(written(kFirst, 0, 7));
   receiver.on_event(written(kFirst, 3, 8));
   const auto shifted = [](uint64_t crc, uint64_t behind) {
@@ -118,7 +118,7 @@ TEST_F(ReceiverTest, HolesOfANewFileNeedNotComeAndAreInItsDigest) {
 TEST_F(ReceiverTest, AFileThatIsOneHoleIsFinishedWithItsDigest) {
   Receiver receiver = make({3 * kExtent});
   receiver.put_zeros(kFirst, {{.offset = 0, .length = 3 * kExtent}});
-  receiver.start_attempt(kLanes, 0);
+  receiver.start_attempt(kLeg, kLanes, 0);
   const uint64_t digest = crc::of_zeros(layout_of(1).crc_kind, 3 * kExtent);
   ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = 3 * kExtent, .digest = digest}));
   answer_give_ups(&receiver, receiver.take_actions().commands);
@@ -129,7 +129,7 @@ TEST_F(ReceiverTest, AFileThatIsOneHoleIsFinishedWithItsDigest) {
 // its size already.
 TEST_F(ReceiverTest, NoFileIsFinishedWhileAWorkerStillWritesOfIt) {
   Receiver receiver = make({kExtent});
-  receiver.start_attempt(kLanes, 0);
+  receiver.start_attempt(kLeg, kLanes, 0);
   receiver.on_event(written(kFirst, 0, 5));
   ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = 5}));
   Receiver::Actions asked = receiver.take_actions();
@@ -152,7 +152,7 @@ TEST_F(ReceiverTest, NoFileIsFinishedWhileAWorkerStillWritesOfIt) {
 TEST_F(ReceiverTest, WhatIsOnlyBeingOpenedIsGivenUpLater) {
   Receiver receiver = make({kExtent});
   receiver.put_zeros(kFirst, {{.offset = 0, .length = kExtent}});
-  receiver.start_attempt(kLanes, 0);
+  receiver.start_attempt(kLeg, kLanes, 0);
   const uint64_t digest = crc::of_zeros(layout_of(1).crc_kind, kExtent);
   ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = digest}));
   const Receiver::Actions early = receiver.take_actions();
@@ -167,7 +167,7 @@ TEST_F(ReceiverTest, WhatIsOnlyBeingOpenedIsGivenUpLater) {
 // A file that lacks its last sync alone is finished at a pause, too.
 TEST_F(ReceiverTest, WhereFlowsHaveEndedNobodyIsAsked) {
   Receiver receiver = make({kExtent, kExtent});
-  receiver.start_attempt(kLanes, 0);
+  receiver.start_attempt(kLeg, kLanes, 0);
   receiver.on_event(written(kFirst, 0, 5));
   receiver.on_event(written(kSecond, 0, 6));
   ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = 5}));
@@ -183,7 +183,7 @@ TEST_F(ReceiverTest, WhereFlowsHaveEndedNobodyIsAsked) {
 
 TEST_F(ReceiverTest, AFileWhoseLastSyncFailedIsGivenUpAnewBeforeItIsFinished) {
   Receiver receiver = make({kExtent});
-  receiver.start_attempt(kLanes, 0);
+  receiver.start_attempt(kLeg, kLanes, 0);
   receiver.on_event(written(kFirst, 0, 5));
   ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = 5}));
   answer_give_ups(&receiver, receiver.take_actions().commands);
@@ -199,7 +199,7 @@ TEST_F(ReceiverTest, AFileWhoseLastSyncFailedIsGivenUpAnewBeforeItIsFinished) {
 
 TEST_F(ReceiverTest, WhatIsCompleteBeforeAnAdoptionEndsIsFinishedBehindIt) {
   Receiver receiver = make({kExtent});
-  receiver.adopt(1, {kFirst}, 0);
+  receiver.adopt(kLeg, 1, {kFirst}, 0);
   receiver.on_event(written(kFirst, 0, 5));
   ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = 5}));
   for (const LaneCommand& command : receiver.take_actions().commands)
@@ -213,7 +213,7 @@ TEST_F(ReceiverTest, WhatIsCompleteBeforeAnAdoptionEndsIsFinishedBehindIt) {
 
 TEST_F(ReceiverTest, AnAdoptionForgetsWhatOnlyTheDeadControlKnew) {
   Receiver receiver = make({4 * kExtent});
-  receiver.adopt(2, {kFirst}, 0);
+  receiver.adopt(kLeg, 2, {kFirst}, 0);
   Receiver::Actions actions = receiver.take_actions();
   ASSERT_EQ(actions.commands.size(), 1U);
   // An event will come of an extent that is being written: it counts as missing.
@@ -236,7 +236,7 @@ TEST_F(ReceiverTest, AnAdoptionForgetsWhatOnlyTheDeadControlKnew) {
 
 TEST_F(ReceiverTest, AnAdoptionEndsThoughAFileBecomesDoneMeanwhile) {
   Receiver receiver = make({kExtent});
-  receiver.adopt(1, {kFirst}, 0);
+  receiver.adopt(kLeg, 1, {kFirst}, 0);
   receiver.on_event(written(kFirst, 0));
   receiver.set_done(kFirst, 1);
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
@@ -248,7 +248,7 @@ TEST_F(ReceiverTest, AnAdoptionEndsThoughAFileBecomesDoneMeanwhile) {
 // The source was told of bytes that were written and never durable; it will not send them by itself.
 TEST_F(ReceiverTest, AfterAnAdoptionWhateverStaysMissingIsAskedFor) {
   Receiver receiver = make({2 * kExtent});
-  receiver.adopt(1, {kFirst}, kMs);
+  receiver.adopt(kLeg, 1, {kFirst}, kMs);
   receiver.on_event(missing(kFirst, extents(ExtentId(0), 2), Receiver::kAdoptTag));
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
@@ -268,9 +268,9 @@ TEST_F(ReceiverTest, AfterAnAdoptionWhateverStaysMissingIsAskedFor) {
 
 TEST_F(ReceiverTest, ANeedNamesTheLaneWhoseWorkerLacksTheBytes) {
   Receiver receiver = make({4 * kExtent});
-  receiver.start_attempt(kLanes, 0);
-  ASSERT_TRUE(receiver.partition_sent(kFirst, LaneId(1), extents(ExtentId(0))));
-  ASSERT_TRUE(receiver.partition_sent(kFirst, LaneId(2), extents(ExtentId(2))));
+  receiver.start_attempt(kLeg, kLanes, 0);
+  ASSERT_TRUE(receiver.partition_sent(kFirst, on_lane(1), extents(ExtentId(0))));
+  ASSERT_TRUE(receiver.partition_sent(kFirst, on_lane(2), extents(ExtentId(2))));
   receiver.tick(NeedPlanner::kQuietNs + 1);
   const Receiver::Actions asked = receiver.take_actions();
   ASSERT_EQ(asked.commands.size(), 2U);
@@ -282,15 +282,15 @@ TEST_F(ReceiverTest, ANeedNamesTheLaneWhoseWorkerLacksTheBytes) {
   receiver.on_event(end(kFirst, tag));
   const Receiver::Actions actions = receiver.take_actions();
   ASSERT_EQ(actions.needs.size(), 2U);
-  EXPECT_EQ(actions.needs[0].lane, LaneId(1));
+  EXPECT_EQ(actions.needs[0].flow, on_lane(1));
   EXPECT_EQ(actions.needs[0].ranges, (std::vector<Range>{{.offset = 512, .length = 512}}));
-  EXPECT_EQ(actions.needs[1].lane, LaneId(2));
+  EXPECT_EQ(actions.needs[1].flow, on_lane(2));
   EXPECT_EQ(actions.needs[1].ranges, (std::vector<Range>{{.offset = 2 * kExtent + 512, .length = 512}}));
 }
 
 TEST_F(ReceiverTest, FinishesAFileOnceItIsCompleteAndItsDigestIsTheSources) {
   Receiver receiver = make({kExtent, kExtent});
-  receiver.start_attempt(kLanes, 0);
+  receiver.start_attempt(kLeg, kLanes, 0);
   receiver.on_event(written(kFirst, 0, 5));
   receiver.on_event(written(kSecond, 0, 6));
   EXPECT_FALSE(receiver.file_digest(kFirst, {.size_bytes = kExtent + 1, .digest = 5}));

@@ -27,7 +27,7 @@ class UnreadTest : public testing::Test {
   // What the journal has after these extents became durable.
   static std::vector<Block> rows_of(uint64_t extents, const std::vector<uint64_t>& durable) {
     Receiver receiver = make(extents);
-    receiver.start_attempt(1, 0);
+    receiver.start_attempt(kLeg, 1, 0);
     for (const uint64_t extent : durable) receiver.on_event(written_whole(extent));
     EXPECT_EQ(receiver.begin_sync(kFirst), durable.size());
     return receiver.sync_succeeded(kFirst);
@@ -37,7 +37,7 @@ class UnreadTest : public testing::Test {
     for (const Block& row : rows) EXPECT_TRUE(receiver.restore(kFirst, row));
     receiver.finish_restore();
     receiver.distrust(kFirst);
-    receiver.start_attempt(1, 0);
+    receiver.start_attempt(kLeg, 1, 0);
     return receiver;
   }
   static uint64_t crc_of(uint64_t extents) {

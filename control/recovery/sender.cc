@@ -16,7 +16,7 @@ constexpr uint64_t kStuckNs = 200'000'000;  // Of a lane that stands still so lo
 
 Sender::Sender(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options) {
   for (const Layout& layout : objects) add(layout);
-  start_attempt(lanes, options, 0);
+  start_attempt(LegId(), lanes, options, 0);
 }
 
 void Sender::add(const Layout& layout) {
@@ -35,20 +35,14 @@ void Sender::peer_knows(size_t objects) {
   give_parts();
 }
 
-void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns) {
+void Sender::start_attempt(LegId leg, uint32_t lanes, const Options& options, uint64_t now_ns) {
   now_ns_ = now_ns;
-  options_ = options;
   may_give_ = adopted_ = false;
   known_ = objects_.size();
   actions_ = {};  // of an attempt that is over
-  lanes_.assign(lanes, {});
-  part_bytes_ = options.partition_bytes;
-  // A small session is cut more finely, so that each lane gets its share.
-  if (lanes > 1 && !objects_.empty()) {
-    const uint64_t extent_bytes = objects_.begin()->layout.extent_bytes;
-    const uint64_t share = bytes_total_ / (lanes * kPartsPerLane) / extent_bytes + 1;
-    part_bytes_ = std::min(part_bytes_, share * extent_bytes);
-  }
+  lanes_.clear();
+  told_.clear();
+  add_leg(leg, lanes, options);
   cursor_ = short_cursor_ = ObjectId();
   short_turn_ = false;
   unknown_.clear();
@@ -64,32 +58,77 @@ void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_
   }
 }
 
+void Sender::add_leg(LegId leg, uint32_t lanes, const Options& options) {
+  const bool first = lanes_.empty();
+  if (!first) options_.partition_bytes = std::min(options_.partition_bytes, options.partition_bytes);
+  if (first) options_ = options;
+  for (LaneId lane; lane < LaneId(lanes); ++lane)
+    lanes_.try_emplace({.leg = leg, .lane = lane}).first->second.rate_bps = options.lane_rate_bps;
+  cut_parts();
+}
+
+// A small session is cut more finely, so that each lane gets its share.
+void Sender::cut_parts() {
+  part_bytes_ = options_.partition_bytes;
+  if (lanes_.size() <= 1 || objects_.empty()) return;
+  const uint64_t extent_bytes = objects_.begin()->layout.extent_bytes;
+  const uint64_t share = bytes_total_ / (lanes_.size() * kPartsPerLane) / extent_bytes + 1;
+  part_bytes_ = std::min(part_bytes_, share * extent_bytes);
+}
+
+void Sender::drop_leg(LegId leg) {
+  const auto of_leg = [leg](const auto& each) { return each.flow.leg == leg; };
+  std::erase_if(lanes_, [leg](const auto& each) { return each.first.leg == leg; });
+  std::erase_if(actions_.commands, of_leg);
+  std::erase_if(actions_.sent, of_leg);
+  told_.erase(leg);
+  if (!lanes_.empty()) cut_parts();
+  for (ObjectId id; id < objects_.end_id(); ++id) {
+    Object& object = objects_[id];
+    std::erase_if(object.placed, [leg](const auto& each) { return each.second.flow.leg == leg; });
+    give_again(id);
+  }
+  give_parts();
+}
+
+// What the peer has not, and no lane that is there.
+void Sender::give_again(ObjectId id) {
+  Object& object = objects_[id];
+  if (object.done || object.withdrawn) return;
+  object.given = object.at_peer;
+  for (const auto& [offset, placed] : object.placed)
+    object.given.set({object.given.extent_at(offset), object.given.extent_at(placed.end - 1).plus(1)});
+  object.next_offset = 0;
+  cursor_ = std::min(cursor_, id);
+  short_cursor_ = std::min(short_cursor_, id);
+}
+
 Sender::Actions Sender::take_actions() {
   check_invariants();
   return std::exchange(actions_, {});
 }
 
 void Sender::order(const LaneCommand& command) {
-  CHECK(lanes_.contains(command.lane), "a command goes to a lane of this attempt");
+  CHECK(lanes_.contains(command.flow), "a command goes to a flow of this attempt");
   DCHECK(command.range.length != 0 && command.range.end() <= objects_[command.object].layout.size_bytes,
          "its range lies in the object");
   actions_.commands.push_back(command);
 }
 
-void Sender::adopt(const board::Event& event, LaneId lane) {
+void Sender::adopt(const board::Event& event, FlowRef flow) {
   const ObjectId id(event.object);
-  if (!objects_.contains(id) || !lanes_.contains(lane)) return;
+  if (!objects_.contains(id) || !lanes_.contains(flow)) return;
   if (event.offset % objects_[id].layout.extent_bytes != 0) return;
   const Range range = objects_[id].given.cut({.offset = event.offset, .length = event.length});
   if (range.length == 0) return;
   adopted_ = true;
   const Part part{.object = id, .offset = range.offset, .length = range.length, .reported_end = range.offset};
   if (event.kind == board::EventKind::kQueued) {
-    place(lane, part, part.offset);
-    lanes_[lane].parts.push_back(part);
-    lanes_[lane].queued_bytes += part.length;
+    place(flow, part, part.offset);
+    lanes_[flow].parts.push_back(part);
+    lanes_[flow].queued_bytes += part.length;
   } else if (event.kind == board::EventKind::kHeld) {
-    place(lane, part, part.offset + part.length);
+    place(flow, part, part.offset + part.length);
   }
 }
 
@@ -121,7 +160,7 @@ void Sender::finish_or_report(ObjectId id) {
 
 bool Sender::has_room(const LaneWork& work) const {
   if (work.parts.size() < kPartsQueuedMin) return true;
-  const uint64_t enough = std::max(part_bytes_, options_.lane_rate_bps / 8 * kQueuedNs / 1'000'000'000);
+  const uint64_t enough = std::max(part_bytes_, work.rate_bps / 8 * kQueuedNs / 1'000'000'000);
   return work.parts.size() < kPartsQueuedMax && work.queued_bytes < enough;
 }
 
@@ -157,28 +196,27 @@ std::optional<Sender::Part> Sender::take_part_of(ObjectId* cursor, bool short_on
   return std::nullopt;
 }
 
-void Sender::place(LaneId lane, const Part& part, uint64_t sent_end) {
+void Sender::place(FlowRef flow, const Part& part, uint64_t sent_end) {
   Object& object = objects_[part.object];
   const uint64_t end = part.offset + part.length;
   object.given.set({object.given.extent_at(part.offset), object.given.extent_at(end - 1).plus(1)});
-  object.placed[part.offset] = {.end = end, .sent_end = sent_end, .lane = lane};
+  object.placed[part.offset] = {.end = end, .sent_end = sent_end, .flow = flow};
 }
 
 void Sender::give_parts() {
   if (!may_give_) return;
   for (bool gave = true; gave;) {
     gave = false;
-    for (LaneId lane; lane < lanes_.end_id(); ++lane) {
-      LaneWork& work = lanes_[lane];
-      if (!has_room(work)) continue;
+    for (auto& [flow, work] : lanes_) {
+      if (!work.ready || !has_room(work)) continue;
       const std::optional<Part> part = take_next_part();
       if (!part) return;
-      place(lane, *part, part->offset);
+      place(flow, *part, part->offset);
       if (work.parts.empty()) work.moved_ns = now_ns_;
       work.parts.push_back(*part);
       work.queued_bytes += part->length;
       order({.kind = board::CommandKind::kPartition,
-             .lane = lane,
+             .flow = flow,
              .object = part->object,
              .range = {.offset = part->offset, .length = part->length}});
       gave = true;
@@ -191,13 +229,13 @@ void Sender::object_opened(ObjectId id) {
   give_parts();
 }
 
-void Sender::on_event(const board::Event& event, LaneId lane) {
-  if (!objects_.contains(ObjectId(event.object)) || !lanes_.contains(lane)) return;
-  if (event.kind == board::EventKind::kExtentSent) extent_sent(event, lane);
-  if (event.kind == board::EventKind::kPartitionSent) partition_sent(event, lane);
+void Sender::on_event(const board::Event& event, FlowRef flow) {
+  if (!objects_.contains(ObjectId(event.object)) || !lanes_.contains(flow)) return;
+  if (event.kind == board::EventKind::kExtentSent) extent_sent(event, flow);
+  if (event.kind == board::EventKind::kPartitionSent) partition_sent(event, flow);
 }
 
-void Sender::extent_sent(const board::Event& event, LaneId lane) {
+void Sender::extent_sent(const board::Event& event, FlowRef flow) {
   const ObjectId id(event.object);
   Object& object = objects_[id];
   const Range range{.offset = event.offset, .length = event.length};
@@ -206,10 +244,10 @@ void Sender::extent_sent(const board::Event& event, LaneId lane) {
   // The peer has this extent by another lane, and will not list it for this one, which would hold it for
   // ever. The worker may have been told so before it opened the extent, and then does not remember.
   if (object.done || object.withdrawn || object.at_peer.is_set(*extent)) {
-    order({.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
+    order({.kind = board::CommandKind::kPeerHas, .flow = flow, .object = id, .range = range});
   }
   if (object.done || object.withdrawn) return;
-  lanes_[lane].moved_ns = now_ns_;
+  lanes_[flow].moved_ns = now_ns_;
   ++steps_;
   Placed* const placed = placed_at(object, range.offset);
   if (placed != nullptr && placed->sent_end == range.offset) {
@@ -219,23 +257,23 @@ void Sender::extent_sent(const board::Event& event, LaneId lane) {
   add_crc(id, *extent, event.digest);
 }
 
-void Sender::partition_sent(const board::Event& event, LaneId lane) {
-  LaneWork& work = lanes_[lane];
+void Sender::partition_sent(const board::Event& event, FlowRef flow) {
+  LaneWork& work = lanes_[flow];
   const uint64_t end = event.offset + event.length;
   // Its end tells which part this is: of a partition that a former control gave, only the rest is known.
   const auto part = std::find_if(work.parts.begin(), work.parts.end(), [&](const Part& candidate) {
     return candidate.object == ObjectId(event.object) && candidate.offset + candidate.length == end;
   });
   if (part == work.parts.end()) return;
-  report_sent(lane, &*part, end);
+  report_sent(flow, &*part, end);
   work.queued_bytes -= part->length;
   work.parts.erase(part);
   give_parts();
 }
 
-void Sender::report_sent(LaneId lane, Part* part, uint64_t end) {
+void Sender::report_sent(FlowRef flow, Part* part, uint64_t end) {
   actions_.sent.push_back({.object = part->object,
-                           .lane = lane,
+                           .flow = flow,
                            .range = {.offset = part->offset, .length = end - part->offset}});
   part->reported_end = end;
 }
@@ -246,18 +284,20 @@ void Sender::tick(uint64_t now_ns) {
   now_ns_ = now_ns;
   // What is opened ahead goes by the cursor: it also passes what became done with nothing to give.
   give_parts();
-  for (LaneId lane; lane < lanes_.end_id(); ++lane) {
-    if (now_ns - std::min(now_ns, lanes_[lane].moved_ns) < kStuckNs) continue;
-    for (Part& part : lanes_[lane].parts) {
+  for (auto& [flow, work] : lanes_) {
+    if (now_ns - std::min(now_ns, work.moved_ns) < kStuckNs) continue;
+    for (Part& part : work.parts) {
       const Placed* placed = placed_at(objects_[part.object], part.offset);
       if (placed != nullptr && placed->sent_end > part.reported_end)
-        report_sent(lane, &part, placed->sent_end);
+        report_sent(flow, &part, placed->sent_end);
     }
   }
 }
 
-bool Sender::has_work(LaneId lane, const board::FlowState& state) const {
-  return !lanes_[lane].parts.empty() || lanes_[lane].repair_until_ns > now_ns_ ||
+bool Sender::has_work(FlowRef flow, const board::FlowState& state) const {
+  const auto lane = lanes_.find(flow);
+  if (lane == lanes_.end()) return false;
+  return !lane->second.parts.empty() || lane->second.repair_until_ns > now_ns_ ||
          state.opened_extents.load(std::memory_order_relaxed) >
              state.extents_done.load(std::memory_order_relaxed);
 }

@@ -1,4 +1,4 @@
-// The sending end of a session, without its files and its wire: which partition goes to which lane, what was
+// The sending end of a session, without its files and its wire: which partition goes to which flow, what was
 // sent with which CRC, what the peer has, what must be repaired.
 //
 // Objects are given to lanes in their order, but for one thing: short ones, such as packs of small files, and
@@ -9,9 +9,11 @@
 // Pure. Told what happened, it says what to do (Actions); the caller owns flows, disks, journal and clock. A
 // lane gets its next partition when it has little left, so that no lane waits for the slowest.
 //
-// Flows may end and others begin (start_attempt): what the peer holds (peer_has) is not sent again. After a
-// restart of this control the peer may hold an extent whose CRC is not known here. Its bytes are read again
-// (take_unknown, reread), so that the final comparison is never the peer with itself.
+// Flows may end and others begin (start_attempt): what the peer holds (peer_has) is not sent again. Those of
+// one leg may come and go while others go on (add_leg, drop_leg): what its lanes had and the peer has not
+// goes on the lanes of others. All legs lead to one receiver. After a restart of this control the peer may
+// hold an extent whose CRC is not known here. Its bytes are read again (take_unknown, reread), so that the
+// final comparison is never the peer with itself.
 //
 // What always holds stands in sender_invariants.cc. What a peer or a worker says is cut to what there is, or
 // ignored; nothing that they say ends the process.
@@ -27,6 +29,7 @@
 
 #include "control/recovery/extent_ledger.h"
 #include "control/recovery/extent_map.h"
+#include "control/recovery/flow_ref.h"
 #include "control/recovery/lane_command.h"
 #include "dataplane/base/number.h"
 #include "dataplane/board/board.h"
@@ -42,7 +45,7 @@ class Sender {
   };
   struct SentRange {
     ObjectId object;
-    LaneId lane;
+    FlowRef flow;
     Range range;
   };
   struct UnknownRun {
@@ -59,6 +62,7 @@ class Sender {
     std::vector<ObjectId> changed;  // an extent was read twice and differed: the source changed
   };
 
+  // `lanes`: of the first leg.
   Sender(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options);
 
   // A row of the journal, before the first attempt.
@@ -73,26 +77,35 @@ class Sender {
   void peer_knows(size_t objects);
   size_t known() const { return known_; }
   bool all_known_done() const { return done_ >= known_; }
-  // New flows, to a peer that has not said yet what it holds: nothing is sent before peer_said_all().
-  void start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns);
+  // New flows, to a peer that has not said yet what it holds: nothing is sent before peer_said_all(). They
+  // are those of one leg; others may join.
+  void start_attempt(LegId leg, uint32_t lanes, const Options& options, uint64_t now_ns);
+  // Flows of one more leg, which get nothing before the peer has said on it what it holds.
+  void add_leg(LegId leg, uint32_t lanes, const Options& options);
+  // The flows of this leg end, and get nothing more.
+  void drop_leg(LegId leg);
   // Flows that a former control began go on: what their workers say that they have (kQueued, kHeld). Comes
   // before anything else is given to them.
-  void adopt(const board::Event& event, LaneId lane);
+  void adopt(const board::Event& event, FlowRef flow);
 
   // From the peer. Ranges outside an object are cut or ignored.
   void peer_has(ObjectId object, const std::vector<Range>& ranges);  // written or durable there
-  void peer_said_all();                                              // that was all it has: go on
-  // `lane`: the one whose worker at the peer has the rest of these extents, if the peer says so.
-  void peer_needs(ObjectId object, std::optional<LaneId> lane, const std::vector<Range>& ranges);
+  void peer_said_all(LegId leg = {});                                // on this leg: go on
+  // A leg joins: what the peer told before it lists what it holds there. If the list lacks any of that, the
+  // peer has lost it, as by a restart, and it is sent again.
+  void note_told(LegId leg);
+  void peer_lists(LegId leg, ObjectId object, const std::vector<Range>& ranges);  // as peer_has()
+  // `flow`: the one whose worker at the peer has the rest of these extents, if the peer says so.
+  void peer_needs(ObjectId object, std::optional<FlowRef> flow, const std::vector<Range>& ranges);
   bool file_done(ObjectId object, uint64_t digest);  // false when there is no such file
   // Nothing more of it is sent, whoever asks. It counts as neither done nor failed: that the peer says.
   void withdraw(ObjectId object);
   void failed(ObjectId object);  // there is nothing of it at the peer: it counts as done
-  // The stream is another one: what was reported and not confirmed is reported again.
-  void report_again();
+  // The stream of the leg is another one: what was reported and not confirmed is reported again.
+  void report_again(LegId leg = {});
 
   // From the board.
-  void on_event(const board::Event& event, LaneId lane);
+  void on_event(const board::Event& event, FlowRef flow);
   void object_opened(ObjectId object);
   void tick(uint64_t now_ns);
   Actions take_actions();
@@ -115,16 +128,16 @@ class Sender {
   const ExtentLedger& ledger(ObjectId object) const { return objects_[object].ledger; }
   uint64_t bytes_held(ObjectId object) const { return objects_[object].at_peer.set_bytes(); }
   uint64_t bytes_held() const { return bytes_held_; }
-  // Whether the lane has something to send, or may soon have: parts that have not left, a repair ordered a
+  // Whether the flow has something to send, or may soon have: parts that have not left, a repair ordered a
   // moment ago, or extents that left and are not complete at the peer.
-  bool has_work(LaneId lane, const board::FlowState& state) const;
+  bool has_work(FlowRef flow, const board::FlowState& state) const;
   uint64_t steps() const { return steps_; }  // changes with every step forward
 
  private:
   struct Placed {
     uint64_t end = 0;
     uint64_t sent_end = 0;  // its first pass has left up to here
-    LaneId lane;
+    FlowRef flow;
   };
   struct Object {
     Layout layout;
@@ -148,38 +161,48 @@ class Sender {
     uint64_t reported_end = 0;  // the peer knows that it was sent up to here
   };
   struct LaneWork {
+    uint64_t rate_bps = 0;   // at most
+    bool ready = false;      // the peer has said on its leg what it holds
     std::deque<Part> parts;  // at the worker; their first pass has not ended
     uint64_t queued_bytes = 0;
     uint64_t moved_ns = 0;         // when an extent was last sent
     uint64_t repair_until_ns = 0;  // until then it counts as busy with repairs
+  };
+  struct Told {  // by the peer, before a leg joined, and on that leg since
+    Indexed<ObjectId, ExtentMap> before;
+    Indexed<ObjectId, ExtentMap> listed;
   };
 
   void check_invariants() const;  // where DCHECKs are on
   void check_object(ObjectId id) const;
   void check_lane(const LaneWork& work) const;
   void order(const LaneCommand& command);
+  void cut_parts();
+  void compare_lists(LegId leg);
+  void give_again(ObjectId id);
   void give_parts();
   bool has_room(const LaneWork& work) const;
   std::optional<Part> take_next_part();
   std::optional<Part> take_part_of(ObjectId* cursor, bool short_only);
   bool is_short(const Object& object) const { return object.layout.size_bytes <= options_.short_bytes; }
-  void place(LaneId lane, const Part& part, uint64_t sent_end);
-  void extent_sent(const board::Event& event, LaneId lane);
-  void partition_sent(const board::Event& event, LaneId lane);
+  void place(FlowRef flow, const Part& part, uint64_t sent_end);
+  void extent_sent(const board::Event& event, FlowRef flow);
+  void partition_sent(const board::Event& event, FlowRef flow);
   void add_crc(ObjectId id, ExtentId extent, uint64_t crc);
   void finish_or_report(ObjectId id);
   void note_unknown(ObjectId id, ExtentRun extents);
   static ExtentRun alike(const Object& object, const Placed* placed, Range range);
-  void order_repair(LaneId lane, ObjectId id, Range range);
+  void order_repair(FlowRef flow, ObjectId id, Range range);
   static uint64_t never_sent_until(const Object& object, Range range);
-  void report_sent(LaneId lane, Part* part, uint64_t end);
+  void report_sent(FlowRef flow, Part* part, uint64_t end);
   void forget_placed(Object& object, Range range);
-  void tell_lanes_peer_has(ObjectId id, Range range);
+  void tell_flows_peer_has(ObjectId id, Range range);
   Placed* placed_at(Object& object, uint64_t offset);
 
   Options options_;
   Indexed<ObjectId, Object> objects_;
-  Indexed<LaneId, LaneWork> lanes_;
+  std::map<FlowRef, LaneWork> lanes_;
+  std::map<LegId, Told> told_;
   Actions actions_;
   uint64_t now_ns_ = 0;
   uint64_t part_bytes_ = 0;

@@ -1,6 +1,7 @@
 // A sender between any peer and any dataplane: whatever both say, in any order, what it commands and reports
 // lies in the objects, no byte is given twice in one attempt, and a file is done only with equal digests.
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
 #include <set>
 
 #include "control/recovery/sender.h"
@@ -16,15 +17,20 @@ using board::EventKind;
 
 constexpr uint32_t kExtentBytes = 65536;
 constexpr size_t kPartitionsMax = 16;  // what a worker takes
+constexpr LegId kSecondLeg(1);
 
 struct World {
   Indexed<ObjectId, Layout> layouts;
-  uint32_t lanes = 1;
+  std::vector<uint32_t> lanes = {1, 0};  // of each leg
   uint64_t now_ns = 1'000'000'000;
-  Indexed<LaneId, std::deque<LaneCommand>> queued;  // at each worker, not yet sent
-  std::set<std::pair<ObjectId, uint64_t>> given;    // offsets of extents, in this attempt
+  std::map<FlowRef, std::deque<LaneCommand>> queued;  // at each worker, not yet sent
+  std::set<std::pair<ObjectId, uint64_t>> given;      // offsets of extents, since a leg ended
   std::set<ObjectId> done;
   bool hostile_board = false;
+
+  bool has(FlowRef flow) const {
+    return flow.leg.value() < lanes.size() && flow.lane.value() < lanes[flow.leg.value()];
+  }
 };
 
 Indexed<ObjectId, Layout> any_layouts(fuzz::Input& input) {
@@ -88,15 +94,15 @@ void check(World& world, Sender& sender) {
   const Sender::Actions actions = sender.take_actions();
   for (const LaneCommand& command : actions.commands) {
     check_range(world, command.object, command.range);
-    fuzz::require(command.lane < LaneId(world.lanes), "a lane of this attempt");
+    fuzz::require(world.has(command.flow), "a flow of this attempt");
     if (command.kind != CommandKind::kPartition) {
       fuzz::require(command.kind == CommandKind::kRepair || command.kind == CommandKind::kPeerHas,
                     "partitions and repairs are all a sender asks for");
       continue;
     }
     fuzz::require(command.range.offset % kExtentBytes == 0, "partitions begin with an extent");
-    world.queued[command.lane].push_back(command);
-    fuzz::require(world.hostile_board || world.queued[command.lane].size() <= kPartitionsMax,
+    world.queued[command.flow].push_back(command);
+    fuzz::require(world.hostile_board || world.queued[command.flow].size() <= kPartitionsMax,
                   "a worker takes no more");
     for (uint64_t at = command.range.offset; at < command.range.end(); at += kExtentBytes) {
       fuzz::require(world.given.insert({command.object, at}).second, "no extent is given twice");
@@ -104,7 +110,7 @@ void check(World& world, Sender& sender) {
   }
   for (const Sender::SentRange& sent : actions.sent) {
     check_range(world, sent.object, sent.range);
-    fuzz::require(sent.lane < LaneId(world.lanes), "sent on a lane of this attempt");
+    fuzz::require(world.has(sent.flow), "sent on a flow of this attempt");
   }
   for (const ObjectId object : actions.digests)
     fuzz::require(sender.digest_known(object), "a digest that is known");
@@ -122,8 +128,8 @@ void check(World& world, Sender& sender) {
 }
 
 // The worker of a lane sends the next extent of what it was given.
-void send_extent(World& world, Sender& sender, LaneId lane) {
-  auto& queue = world.queued[lane];
+void send_extent(World& world, Sender& sender, FlowRef flow) {
+  auto& queue = world.queued[flow];
   if (queue.empty()) return;
   LaneCommand& command = queue.front();
   const uint64_t offset = command.range.offset;
@@ -133,7 +139,7 @@ void send_extent(World& world, Sender& sender, LaneId lane) {
                    .offset = offset,
                    .length = length,
                    .digest = crc_of(command.object, offset)},
-                  lane);
+                  flow);
   if (command.range.length > length) {
     command.range = {.offset = offset + length, .length = command.range.length - length};
     return;
@@ -144,7 +150,7 @@ void send_extent(World& world, Sender& sender, LaneId lane) {
                    .object = last.object.value(),
                    .offset = last.range.offset,
                    .length = last.range.length},
-                  lane);
+                  flow);
 }
 
 void any_event(World& world, Sender& sender, fuzz::Input& input) {
@@ -155,22 +161,43 @@ void any_event(World& world, Sender& sender, fuzz::Input& input) {
                            .length = input.flag() ? input.edge() : kExtentBytes,
                            .digest = input.take<uint64_t>()};
   world.hostile_board = true;
-  sender.on_event(event, LaneId(input.flag() ? input.below(4) : static_cast<uint32_t>(input.edge())));
+  const LaneId lane(input.flag() ? input.below(4) : static_cast<uint32_t>(input.edge()));
+  sender.on_event(event, {.leg = LegId(input.below(3)), .lane = lane});
 }
 
 void start_attempt(World& world, Sender& sender, fuzz::Input& input) {
-  world.lanes = 1 + input.below(4);
-  world.queued.assign(world.lanes, {});
+  world.lanes = {1 + input.below(4), 0};
+  world.queued.clear();
   world.given.clear();
-  sender.start_attempt(world.lanes, any_options(input), world.now_ns);
+  sender.start_attempt(LegId(), world.lanes.front(), any_options(input), world.now_ns);
   for (uint32_t n = input.below(4); n > 0; --n) {
     world.hostile_board = true;
     sender.adopt({.kind = static_cast<EventKind>(9 + input.below(3)),
                   .object = any_object(world, input).value(),
                   .offset = input.flag() ? input.edge() : uint64_t{input.below(100)} * kExtentBytes,
                   .length = input.edge()},
-                 LaneId(input.below(world.lanes)));
+                 {.leg = {}, .lane = LaneId(input.below(world.lanes.front()))});
   }
+}
+
+// The second leg joins, or either ends.
+void change_legs(World& world, Sender& sender, fuzz::Input& input) {
+  const LegId leg(input.below(2));
+  uint32_t& lanes = world.lanes[leg.value()];
+  if (lanes == 0) {
+    if (input.flag()) sender.note_told(leg);
+    lanes = 1 + input.below(4);
+    sender.add_leg(leg, lanes, any_options(input));
+    return;
+  }
+  lanes = 0;
+  sender.drop_leg(leg);
+  std::erase_if(world.queued, [leg](const auto& each) { return each.first.leg == leg; });
+  world.given.clear();
+}
+
+FlowRef any_flow(fuzz::Input& input) {
+  return {.leg = LegId(input.below(3)), .lane = LaneId(input.below(8))};
 }
 
 void operate(World& world, Sender& sender, fuzz::Input& input) {
@@ -178,18 +205,20 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
     case 0:
     case 1:
     case 2: {
-      const LaneId lane(input.below(world.lanes));
-      for (uint32_t n = input.below(40); n > 0; --n) send_extent(world, sender, lane);
+      FlowRef flow{.leg = LegId(input.below(2)), .lane = {}};
+      if (const uint32_t lanes = world.lanes[flow.leg.value()]; lanes != 0)
+        flow.lane = LaneId(input.below(lanes));
+      for (uint32_t n = input.below(40); n > 0; --n) send_extent(world, sender, flow);
       break;
     }
     case 3:
       sender.peer_has(any_object(world, input), any_ranges(input));
       break;
     case 4:
-      sender.peer_said_all();
+      sender.peer_said_all(LegId(input.below(2)));
       break;
     case 5:
-      sender.peer_needs(any_object(world, input), LaneId(input.below(8)), any_ranges(input));
+      sender.peer_needs(any_object(world, input), any_flow(input), any_ranges(input));
       break;
     case 6: {
       const ObjectId object = any_object(world, input);
@@ -201,7 +230,7 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
       break;
     }
     case 7:
-      sender.report_again();
+      sender.report_again(LegId(input.below(2)));
       break;
     case 8:
       any_event(world, sender, input);
@@ -233,6 +262,13 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
       const BlockId block(input.below(3));
       (void)sender.restore(object, {.id = block, .bytes = input.text(input.take<uint8_t>() * 8)});
     } break;
+    case 14:
+      if (input.flag()) {
+        change_legs(world, sender, input);
+      } else {
+        sender.peer_lists(kSecondLeg, an_object(world, input), any_ranges(input));
+      }
+      break;
     default:
       sender.object_opened(an_object(world, input));
   }
@@ -245,7 +281,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
   World world;
   world.layouts = any_layouts(input);
-  world.queued.resize(1);
   Sender sender(world.layouts, 1, any_options(input));
   check(world, sender);
   while (!input.empty()) {

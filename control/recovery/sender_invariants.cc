@@ -15,7 +15,7 @@ void Sender::check_invariants() const {
     done += object.done ? 1 : 0;
     check_object(id);
   }
-  for (const LaneWork& work : lanes_) check_lane(work);
+  for (const auto& [flow, work] : lanes_) check_lane(work);
   DCHECK(held == bytes_held_, "the bytes at the peer are those of all objects");
   DCHECK(done == done_, "as many objects are done as are counted");
   DCHECK(known_ <= objects_.size(), "the peer knows nothing that there is not");
@@ -50,7 +50,7 @@ void Sender::check_object(ObjectId id) const {
     DCHECK(offset < placed.end && placed.end <= object.layout.size_bytes,
            "what is placed lies in the object");
     DCHECK(offset <= placed.sent_end && placed.sent_end <= placed.end, "what was sent of it lies in it");
-    DCHECK(lanes_.contains(placed.lane), "it lies at a lane of this attempt");
+    DCHECK(lanes_.contains(placed.flow), "it lies at a lane of this attempt");
     DCHECK(object.given.complete({.offset = offset, .length = placed.end - offset}), "it is given");
     // Workers that were found say themselves what they hold, two of them maybe the same.
     DCHECK(offset >= end_before || adopted_, "nothing is placed twice");

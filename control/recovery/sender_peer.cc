@@ -25,7 +25,7 @@ void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
     forget_placed(object, range);
     // A repair that a former control ordered may have sent an extent on a second lane. The peer lists the
     // extent for one of the two, and the other would hold it for ever.
-    tell_lanes_peer_has(id, range);
+    tell_flows_peer_has(id, range);
   }
   ++steps_;
 }
@@ -43,11 +43,11 @@ void Sender::note_unknown(ObjectId id, ExtentRun extents) {
   }
 }
 
-void Sender::tell_lanes_peer_has(ObjectId id, Range range) {
+void Sender::tell_flows_peer_has(ObjectId id, Range range) {
   const bool lanes_may_hold = may_give_ || adopted_;
-  for (LaneId lane; lanes_may_hold && range.length != 0 && lane < lanes_.end_id(); ++lane) {
-    order({.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
-  }
+  if (!lanes_may_hold || range.length == 0) return;
+  for (const auto& [flow, work] : lanes_)
+    order({.kind = board::CommandKind::kPeerHas, .flow = flow, .object = id, .range = range});
 }
 
 // Where the peer has a whole range, no worker there holds a part of it: its lane does not matter any more.
@@ -60,25 +60,72 @@ void Sender::forget_placed(Object& object, Range range) {
   }
 }
 
-void Sender::peer_said_all() {
+void Sender::note_told(LegId leg) {
+  Told told;
+  for (const Object& object : objects_) {
+    told.before.push_back(object.at_peer);
+    told.listed.push_back(ExtentMap(object.layout));
+  }
+  told_.insert_or_assign(leg, std::move(told));
+}
+
+void Sender::peer_lists(LegId leg, ObjectId id, const std::vector<Range>& ranges) {
+  peer_has(id, ranges);
+  const auto told = told_.find(leg);
+  if (told == told_.end() || !told->second.listed.contains(id)) return;
+  ExtentMap& listed = told->second.listed[id];
+  for (const Range& range : ranges) {
+    if (range.offset < objects_[id].layout.size_bytes) listed.set(listed.whole_in(listed.cut(range)));
+  }
+}
+
+// What the peer lists on this leg it sent after it had told the rest on others. So what is missing there it
+// has no more, and where lanes are said to have it, their workers may have let it go.
+void Sender::compare_lists(LegId leg) {
+  const auto told = told_.extract(leg);
+  if (told.empty()) return;
+  for (ObjectId id; id < told.mapped().before.end_id(); ++id) {
+    Object& object = objects_[id];
+    const ExtentMap& before = told.mapped().before[id];
+    bool lost = false;
+    for (ExtentId at = before.next_set(ExtentId(0)); at < before.end_id() && !object.done;) {
+      const ExtentId end = before.next_clear({at, before.end_id()});
+      for (const ExtentRun& run : told.mapped().listed[id].missing({at, end})) {
+        const uint64_t bytes = object.at_peer.clear(run);
+        bytes_held_ -= bytes;
+        lost |= bytes != 0;
+        const Range range = object.at_peer.bytes_of(run);
+        std::erase_if(object.placed, [&](const auto& each) {
+          return each.first < range.end() && range.offset < each.second.end;
+        });
+      }
+      at = before.next_set(end);
+    }
+    if (lost) give_again(id);
+  }
+}
+
+void Sender::peer_said_all(LegId leg) {
+  compare_lists(leg);
   may_give_ = true;
+  for (auto& [flow, work] : lanes_) work.ready |= flow.leg == leg;
   give_parts();
   for (ObjectId id; id < objects_.end_id(); ++id) {
     // Workers that were found may still have some of it.
     if (objects_[id].withdrawn)
-      tell_lanes_peer_has(id, {.offset = 0, .length = objects_[id].layout.size_bytes});
+      tell_flows_peer_has(id, {.offset = 0, .length = objects_[id].layout.size_bytes});
     finish_or_report(id);
   }
 }
 
-void Sender::report_again() {
+void Sender::report_again(LegId leg) {
   for (ObjectId id; id < objects_.end_id(); ++id) {
     Object& object = objects_[id];
     if (object.done || object.withdrawn) continue;
     for (const auto& [offset, placed] : object.placed) {
-      if (placed.sent_end == offset) continue;
+      if (placed.sent_end == offset || placed.flow.leg != leg) continue;
       actions_.sent.push_back({.object = id,
-                               .lane = placed.lane,
+                               .flow = placed.flow,
                                .range = {.offset = offset, .length = placed.sent_end - offset}});
     }
     object.digest_reported = false;
@@ -98,14 +145,15 @@ Sender::Placed* Sender::placed_at(Object& object, uint64_t offset) {
 // after a restart of this control only the peer knows which that is. Whole extents go on the lane that
 // carried them, if that is known. What was never sent is not repaired: it comes in its turn. A peer that was
 // restarted does not know what was sent, and asks for all that it lacks.
-void Sender::peer_needs(ObjectId id, std::optional<LaneId> told_lane, const std::vector<Range>& ranges) {
+void Sender::peer_needs(ObjectId id, std::optional<FlowRef> told_flow, const std::vector<Range>& ranges) {
   if (!objects_.contains(id) || objects_[id].done || objects_[id].withdrawn) return;
   Object& object = objects_[id];
+  const FlowRef first = lanes_.empty() ? FlowRef() : lanes_.begin()->first;
   for (const Range& told : ranges) {
     const Range range = object.at_peer.cut(told);
     // Neighbouring pieces that go on one lane are joined into one repair.
     Range repair{.offset = range.offset, .length = 0};
-    LaneId lane;
+    FlowRef flow = first;
     for (uint64_t at = range.offset; at < range.end();) {
       const Placed* placed = placed_at(object, at);
       const ExtentRun run = alike(object, placed, {.offset = at, .length = range.end() - at});
@@ -118,12 +166,12 @@ void Sender::peer_needs(ObjectId id, std::optional<LaneId> told_lane, const std:
       const bool part = at != whole.offset || piece_end != whole.end();
       const bool sent = placed != nullptr ? at < placed->sent_end : object.given.is_set(extent);
       const bool repeat = sent || part || object.ledger.map().is_set(extent);
-      const LaneId known_lane = placed != nullptr ? placed->lane : told_lane.value_or(LaneId());
-      const LaneId its_lane = part ? told_lane.value_or(known_lane) : known_lane;
-      if (!repeat || its_lane != lane || repair.end() != at) {
-        order_repair(lane, id, repair);
+      const FlowRef known_flow = placed != nullptr ? placed->flow : told_flow.value_or(first);
+      const FlowRef its_flow = part ? told_flow.value_or(known_flow) : known_flow;
+      if (!repeat || its_flow != flow || repair.end() != at) {
+        order_repair(flow, id, repair);
         repair = {.offset = at, .length = 0};
-        lane = its_lane;
+        flow = its_flow;
       }
       if (repeat) {
         repair.length += piece_end - at;
@@ -136,7 +184,7 @@ void Sender::peer_needs(ObjectId id, std::optional<LaneId> told_lane, const std:
         repair.offset = at;
       }
     }
-    order_repair(lane, id, repair);
+    order_repair(flow, id, repair);
   }
 }
 
@@ -163,11 +211,11 @@ uint64_t Sender::never_sent_until(const Object& object, Range range) {
   return std::min(run_end(object.given), run_end(object.ledger.map()));
 }
 
-void Sender::order_repair(LaneId lane, ObjectId id, Range range) {
+void Sender::order_repair(FlowRef flow, ObjectId id, Range range) {
   // A lane that is not there repairs nothing; the peer will ask again.
-  if (range.length == 0 || !lanes_.contains(lane)) return;
-  order({.kind = board::CommandKind::kRepair, .lane = lane, .object = id, .range = range});
-  lanes_[lane].repair_until_ns = now_ns_ + kRepairShareNs;
+  if (range.length == 0 || !lanes_.contains(flow)) return;
+  order({.kind = board::CommandKind::kRepair, .flow = flow, .object = id, .range = range});
+  lanes_[flow].repair_until_ns = now_ns_ + kRepairShareNs;
 }
 
 bool Sender::file_done(ObjectId id, uint64_t digest) {
@@ -185,7 +233,7 @@ void Sender::withdraw(ObjectId id) {
   Object& object = objects_[id];
   if (object.done || std::exchange(object.withdrawn, true)) return;
   object.placed.clear();
-  tell_lanes_peer_has(id, {.offset = 0, .length = object.layout.size_bytes});
+  tell_flows_peer_has(id, {.offset = 0, .length = object.layout.size_bytes});
   give_parts();
   ++steps_;
 }

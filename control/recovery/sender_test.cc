@@ -53,12 +53,12 @@ TEST_F(SenderTest, RepairsOnTheLaneThatCarriedTheBytes) {
   begin(sender);
   sender.take_actions();
   sender.on_event({.kind = EventKind::kExtentSent, .offset = 2 * kExtent, .length = kExtent, .digest = 7},
-                  LaneId(1));
+                  on_lane(1));
   sender.peer_needs(kFirst, std::nullopt, {{.offset = 2 * kExtent + 512, .length = 1024}});
   const Sender::Actions actions = sender.take_actions();
   ASSERT_EQ(actions.commands.size(), 1U);
   EXPECT_EQ(actions.commands[0].kind, CommandKind::kRepair);
-  EXPECT_EQ(actions.commands[0].lane, LaneId(1));
+  EXPECT_EQ(actions.commands[0].flow, on_lane(1));
   EXPECT_EQ(actions.commands[0].range, (Range{.offset = 2 * kExtent + 512, .length = 1024}));
 }
 
@@ -66,8 +66,8 @@ TEST_F(SenderTest, WhatWasNeverSentComesInItsTurnHoweverMuchOfItIsAskedFor) {
   Sender sender = make({1000ULL * kExtent});
   begin(sender);
   sender.take_actions();
-  sender.on_event(sent(0, 1), LaneId(0));
-  sender.peer_needs(kFirst, LaneId(0), {extents(ExtentId(0), 1000)});
+  sender.on_event(sent(0, 1), on_lane(0));
+  sender.peer_needs(kFirst, on_lane(0), {extents(ExtentId(0), 1000)});
   EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kRepair), (std::vector<Range>{extents(ExtentId(0))}));
 }
 
@@ -75,7 +75,7 @@ TEST_F(SenderTest, APartOfAnExtentWasSentByAnEarlierLifeAndIsRepaired) {
   Sender sender = make({100 * kExtent});  // It was restarted, and knows nothing.
   begin(sender);
   sender.take_actions();
-  sender.peer_needs(kFirst, LaneId(0), {{.offset = 50 * kExtent + 4096, .length = 4096}});
+  sender.peer_needs(kFirst, on_lane(0), {{.offset = 50 * kExtent + 4096, .length = 4096}});
   EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kRepair),
             (std::vector<Range>{{.offset = 50 * kExtent + 4096, .length = 4096}}));
 }
@@ -83,10 +83,10 @@ TEST_F(SenderTest, APartOfAnExtentWasSentByAnEarlierLifeAndIsRepaired) {
 TEST_F(SenderTest, AnExtentThatThePeerLostAgainIsRepaired) {
   Sender sender = make({4 * kExtent});
   begin(sender);
-  for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), LaneId(0));
+  for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), on_lane(0));
   sender.peer_has(kFirst, {extents(ExtentId(0), 4)});
   sender.take_actions();
-  sender.peer_needs(kFirst, LaneId(0), {extents(ExtentId(1), 2)});  // Its sync failed.
+  sender.peer_needs(kFirst, on_lane(0), {extents(ExtentId(1), 2)});  // Its sync failed.
   EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kRepair),
             (std::vector<Range>{extents(ExtentId(1), 2)}));
 }
@@ -96,7 +96,7 @@ TEST_F(SenderTest, WhatThePeerLostAgainIsStillRepairedOnItsLane) {
   Sender sender = make({8 * kExtent}, 2);
   begin(sender);
   sender.take_actions();
-  for (const uint64_t extent : {2, 3}) sender.on_event(sent(extent, 7), LaneId(1));
+  for (const uint64_t extent : {2, 3}) sender.on_event(sent(extent, 7), on_lane(1));
   sender.peer_has(kFirst, {extents(ExtentId(2))});  // It is written, but then a sync fails.
   const uint64_t held = sender.bytes_held();
   sender.peer_needs(kFirst, std::nullopt, {extents(ExtentId(2))});
@@ -107,7 +107,7 @@ TEST_F(SenderTest, WhatThePeerLostAgainIsStillRepairedOnItsLane) {
   const Sender::Actions actions = sender.take_actions();
   ASSERT_EQ(actions.commands.size(), 1U);
   EXPECT_EQ(actions.commands[0].kind, CommandKind::kRepair);
-  EXPECT_EQ(actions.commands[0].lane, LaneId(1));
+  EXPECT_EQ(actions.commands[0].flow, on_lane(1));
 }
 
 // Found by the simulator (seed 1307219): only the peer knows where the rest of such an extent lies.
@@ -115,28 +115,28 @@ TEST_F(SenderTest, ARestartedSourceRepairsPartsOnTheLaneThatThePeerNames) {
   Sender sender = make({8 * kExtent}, 3);
   begin(sender);
   sender.take_actions();
-  sender.peer_needs(kFirst, LaneId(2), {{.offset = 6 * kExtent + 512, .length = 1024}});
+  sender.peer_needs(kFirst, on_lane(2), {{.offset = 6 * kExtent + 512, .length = 1024}});
   const Sender::Actions actions = sender.take_actions();
   ASSERT_EQ(actions.commands.size(), 1U);
   EXPECT_EQ(actions.commands[0].kind, CommandKind::kRepair);
-  EXPECT_EQ(actions.commands[0].lane, LaneId(2));
+  EXPECT_EQ(actions.commands[0].flow, on_lane(2));
 }
 
 TEST_F(SenderTest, ALaneThatIsNotThereRepairsNothing) {
   Sender sender = make({8 * kExtent}, 2);
   begin(sender);
   sender.take_actions();
-  sender.peer_needs(kFirst, LaneId(2), {{.offset = 6 * kExtent + 512, .length = 1024}});
+  sender.peer_needs(kFirst, on_lane(2), {{.offset = 6 * kExtent + 512, .length = 1024}});
   EXPECT_TRUE(of_kind(sender.take_actions(), CommandKind::kRepair).empty());
 }
 
 TEST_F(SenderTest, WithoutFlowsNothingIsRepaired) {
   Sender sender = make({4 * kExtent});
   begin(sender);
-  for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), LaneId(0));
+  for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), on_lane(0));
   // The peer has ended the session, and only its last word is due.
-  sender.start_attempt(0, {}, 0);
-  sender.peer_needs(kFirst, LaneId(0), {extents(ExtentId(0), 4)});
+  sender.start_attempt(kLeg, 0, {}, 0);
+  sender.peer_needs(kFirst, on_lane(0), {extents(ExtentId(0), 4)});
   EXPECT_TRUE(of_kind(sender.take_actions(), CommandKind::kRepair).empty());
 }
 
@@ -149,7 +149,7 @@ TEST_F(SenderTest, EveryLaneLearnsWhatThePeerHasSoThatNoneHoldsItForEver) {
   ASSERT_EQ(actions.commands.size(), 2U);
   for (uint32_t lane = 0; lane < 2; ++lane) {
     EXPECT_EQ(actions.commands[lane].kind, CommandKind::kPeerHas);
-    EXPECT_EQ(actions.commands[lane].lane, LaneId(lane));
+    EXPECT_EQ(actions.commands[lane].flow, on_lane(lane));
     EXPECT_EQ(actions.commands[lane].range, (extents(ExtentId(0))));
   }
 }
@@ -158,8 +158,8 @@ TEST_F(SenderTest, EveryLaneLearnsWhatThePeerHasSoThatNoneHoldsItForEver) {
 // credit.
 TEST_F(SenderTest, AdoptedLanesLearnWhatThePeerSaysThatItHolds) {
   Sender sender = make({4 * kExtent}, 1);
-  sender.adopt({.kind = EventKind::kQueued, .offset = 0, .length = 4 * kExtent}, LaneId(0));
-  sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, LaneId(0));
+  sender.adopt({.kind = EventKind::kQueued, .offset = 0, .length = 4 * kExtent}, on_lane(0));
+  sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, on_lane(0));
   // Each comes in a message of its own.
   for (uint64_t extent = 0; extent < 2; ++extent) {
     sender.peer_has(kFirst, {extents(ExtentId(extent))});
@@ -175,9 +175,9 @@ TEST_F(SenderTest, ALaneThatSentWhatThePeerHadIsToldAgain) {
   begin(sender);
   sender.peer_has(kFirst, {extents(ExtentId(1))});
   sender.take_actions();
-  sender.on_event(sent(0, 10), LaneId(0));
+  sender.on_event(sent(0, 10), on_lane(0));
   EXPECT_TRUE(sender.take_actions().commands.empty()) << "the peer does not have this one";
-  sender.on_event(sent(1, 11), LaneId(0));
+  sender.on_event(sent(1, 11), on_lane(0));
   EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kPeerHas),
             (std::vector<Range>{extents(ExtentId(1))}));
 }
@@ -194,7 +194,7 @@ TEST_F(SenderTest, WhatThePeerHasAndNobodyHereKnowsIsReadAgain) {
   EXPECT_FALSE(sender.take_unknown());
   EXPECT_FALSE(sender.digest_known(kFirst));
   begin(sender);
-  sender.on_event(sent(2, 13), LaneId(0));
+  sender.on_event(sent(2, 13), on_lane(0));
   EXPECT_TRUE(sender.digest_known(kFirst));
 }
 
@@ -205,7 +205,7 @@ TEST_F(SenderTest, WhatIsReadAgainIsOfOneBlock) {
   sender.peer_has(kFirst, {extents(ExtentId(10), kMany - 10)});
   sender.peer_has(kSecond, {extents(ExtentId(0), 2)});
   begin(sender);
-  sender.on_event(sent(20, 1), LaneId(0));
+  sender.on_event(sent(20, 1), on_lane(0));
   std::vector<std::tuple<ObjectId, uint64_t, uint64_t>> runs;
   while (const auto next = sender.take_unknown())
     runs.emplace_back(next->object, next->first.value(), next->end.value());
@@ -234,7 +234,7 @@ TEST_F(SenderTest, APeerThatChangesItsMindHasNothingReadTwice) {
   begin(sender);
   for (int i = 0; i < 1000; ++i) {
     sender.peer_has(kFirst, {extents(ExtentId(1))});
-    sender.peer_needs(kFirst, LaneId(0), {extents(ExtentId(1))});
+    sender.peer_needs(kFirst, on_lane(0), {extents(ExtentId(1))});
   }
   ASSERT_TRUE(sender.take_unknown());
   EXPECT_FALSE(sender.take_unknown());
@@ -245,17 +245,17 @@ TEST_F(SenderTest, APeerThatChangesItsMindHasNothingReadTwice) {
 TEST_F(SenderTest, AnExtentReadTwiceWithAnotherCrcMeansThatTheSourceChanged) {
   Sender sender = make({4 * kExtent});
   begin(sender);
-  sender.on_event(sent(0, 1), LaneId(0));
+  sender.on_event(sent(0, 1), on_lane(0));
   sender.take_actions();
-  sender.on_event(sent(0, 2), LaneId(0));
+  sender.on_event(sent(0, 2), on_lane(0));
   EXPECT_EQ(sender.take_actions().changed, std::vector{kFirst});
 }
 
 TEST_F(SenderTest, DoneOnlyWithEqualDigests) {
   Sender sender = make({kExtent, kExtent});
   begin(sender);
-  sender.on_event(sent(0, 5), LaneId(0));
-  sender.on_event({.kind = EventKind::kExtentSent, .object = 1, .length = kExtent, .digest = 6}, LaneId(0));
+  sender.on_event(sent(0, 5), on_lane(0));
+  sender.on_event({.kind = EventKind::kExtentSent, .object = 1, .length = kExtent, .digest = 6}, on_lane(0));
   EXPECT_TRUE(sender.file_done(kFirst, 5));
   EXPECT_TRUE(sender.file_done(kSecond, 7));
   const Sender::Actions actions = sender.take_actions();
@@ -292,7 +292,7 @@ TEST_F(SenderTest, ShortObjectsAndALongOneTakeTurns) {
                        .object = command.object.value(),
                        .offset = command.range.offset,
                        .length = command.range.length},
-                      command.lane);
+                      command.flow);
     }
   }
   order.resize(8);
@@ -311,8 +311,8 @@ TEST_F(SenderTest, WhatIsShortDoesNotWaitForALongOneThatIsNotOpenYet) {
 
 TEST_F(SenderTest, AdoptedWorkIsNotGivenAgainAndIsReported) {
   Sender sender = make({4 * kExtent});
-  sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, LaneId(0));
-  sender.adopt({.kind = EventKind::kQueued, .offset = kExtent, .length = kExtent}, LaneId(0));
+  sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, on_lane(0));
+  sender.adopt({.kind = EventKind::kQueued, .offset = kExtent, .length = kExtent}, on_lane(0));
   begin(sender);
   EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kPartition),
             (std::vector<Range>{extents(ExtentId(2), 2)}));

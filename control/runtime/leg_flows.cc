@@ -26,13 +26,13 @@ Error no_dataplane() {
 }  // namespace
 
 LegFlows::LegFlows(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue, transfer::LegId leg,
-                   std::string session_id, const LegStream& stream, std::shared_ptr<TransferFiles> files)
+                   std::string session_id, const LegStream& stream, BoardObjects& objects)
     : services_(std::move(services)),
       queue_(std::move(queue)),
       leg_(leg),
       session_id_(std::move(session_id)),
       stream_(stream),
-      files_(std::move(files)),
+      objects_(objects),
       log_(services_->logs.of(session_id_)) {}
 
 LegFlows::~LegFlows() {
@@ -51,14 +51,7 @@ void LegFlows::post(transfer::Event event) const { post_to(queue_, std::move(eve
 
 // ---- the board's words -------------------------------------------------------------------------
 
-void LegFlows::on_attached(control::AttachedBoard& board) {
-  adopt_log_level(board);
-  const control::FlowTable& table = board.flows().table();
-  post(transfer::BoardAttached{.dataplane = {.port = board.port(),
-                                             .generation = board.generation(),
-                                             .tx_lanes_max = table.lanes_max(board::Direction::kTx),
-                                             .rx_lanes_max = table.lanes_max(board::Direction::kRx)}});
-}
+void LegFlows::on_attached(control::AttachedBoard& board) { adopt_log_level(board); }
 
 // When flows are adopted, the log level that an operator asked a former control for stands on the board.
 void LegFlows::adopt_log_level(control::AttachedBoard& board) {
@@ -77,7 +70,6 @@ void LegFlows::on_board_lost() {
   const Error gone{ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node ended: start it"};
   if (std::exchange(asked_flows_, false)) post(transfer::FlowsReserved{.leg = leg_, .status = gone});
   if (std::exchange(asked_buffers_, false)) post(transfer::BuffersReserved{.leg = leg_, .status = gone});
-  post(transfer::BoardLost{});
 }
 
 void LegFlows::on_event(const board::Event& event, const board::FlowState& flow) {
@@ -105,8 +97,9 @@ void LegFlows::on_tick(uint64_t) {
 void LegFlows::look_at_log(control::BoardFlows& board) {
   std::vector<control::SessionLog::Lane> lanes;
   for (const LaneId lane : noting_) {
-    if (flows_.contains(lane))
-      lanes.push_back({.number = lane.value(), .flow = &board.flow(flows_.slot(lane))});
+    // The lanes of all legs stand in one log.
+    const uint32_t number = leg_.value() * control::kLanesMax + lane.value();
+    if (flows_.contains(lane)) lanes.push_back({.number = number, .flow = &board.flow(flows_.slot(lane))});
   }
   log_->look(lanes, {.monotonic_ns = control::monotonic_ns(), .unix_ns = control::unix_ns()});
 }
@@ -143,6 +136,7 @@ void LegFlows::on_claimed(bool adopted) {
     for (const transfer::FlowRecord& flow : claim_->record.flows)
       granted.flows.push_back({.slot = flow.slot, .local_port = flow.local_port});
     flows_.granted(granted);
+    objects_.taken(granted.session);
     for (LaneId lane; lane < LaneId(static_cast<uint32_t>(flows_.size())); ++lane) noting_.insert(lane);
   }
   claim_.reset();
@@ -155,7 +149,7 @@ void LegFlows::perform(const transfer::ReserveFlows& effect) {
   if (board == nullptr) return post(transfer::FlowsReserved{.leg = leg_, .status = no_dataplane()});
   CHECK(!asked_flows_ && flows_.size() == 0, "flows are asked for once, when there are none");
   asked_flows_ = true;
-  board->ask_flows(this, effect.lanes, effect.may_wait);
+  board->ask_flows(this, effect.lanes, effect.may_wait, objects_.slot());
 }
 
 void LegFlows::perform(const transfer::ReserveBuffers& effect) {
@@ -181,6 +175,7 @@ void LegFlows::on_admitted(const control::Admitted& admitted) {
 
 void LegFlows::granted(const control::FlowsGranted& granted) {
   flows_.granted(granted);
+  objects_.taken(granted.session);
   services_->board->start_ticking(this);
   transfer::FlowsReserved reserved{.leg = leg_, .session = granted.session};
   for (const control::FlowGrant& grant : granted.flows)
@@ -194,13 +189,13 @@ void LegFlows::perform(const transfer::ShrinkLanes& effect) {
   }
 }
 
-// Flows, buffers and the slot, of which objects may still be in use for a while.
+// Flows and buffers; with those of the last leg the slot, of which objects may still be in use for a while.
 void LegFlows::perform(const transfer::ReleaseFlows& effect) {
   const Error given_up{ErrorCode::kCancelled, "given up"};
   if (std::exchange(asked_flows_, false)) post(transfer::FlowsReserved{.leg = leg_, .status = given_up});
   if (std::exchange(asked_buffers_, false)) post(transfer::BuffersReserved{.leg = leg_, .status = given_up});
   services_->board->stop_ticking(this);
-  const std::optional<SessionSlotId> session = flows_.session();
+  const auto session = effect.keep_objects ? std::nullopt : objects_.give_back();
   const std::vector<FlowSlotId> slots = flows_.shrink(0);
   flows_.clear();
   noting_.clear();
@@ -291,7 +286,7 @@ void LegFlows::perform(const transfer::CloseFlow& effect) {
 }
 
 void LegFlows::perform(const transfer::CommandLane& effect) {
-  if (flows() != nullptr && flows_.contains(effect.command.lane))
+  if (flows() != nullptr && flows_.contains(effect.command.flow.lane))
     flows()->command(flows_.command(effect.command));
 }
 
@@ -309,61 +304,6 @@ void LegFlows::perform(const transfer::DrainEvents& effect) {
   if (flows() == nullptr) return post(transfer::EventsDrained{.leg = effect.leg});
   services_->board->when_drained(
       [queue = queue_, leg = effect.leg] { post_to(queue, transfer::EventsDrained{.leg = leg}); });
-}
-
-// ---- objects -----------------------------------------------------------------------------------
-
-void LegFlows::perform(const transfer::OpenObject& effect) {
-  if (flows() == nullptr || !flows_.session())
-    return post(transfer::ObjectOpened{.object = effect.object, .status = no_dataplane()});
-  asio::co_spawn(services_->io, open(queue_, services_->board->attached(), files_, *flows_.session(), effect),
-                 asio::detached);
-}
-
-asio::awaitable<void> LegFlows::open(std::weak_ptr<EventQueue> queue,
-                                     std::shared_ptr<control::AttachedBoard> board,
-                                     std::shared_ptr<TransferFiles> files, SessionSlotId session,
-                                     transfer::OpenObject effect) {
-  const TransferFiles::Descriptor file = files->descriptor(effect.object);
-  const board::AttachRequest request{
-      .session = session.value(),
-      .object = effect.object.value(),
-      .flags = effect.flags | (file.direct ? uint32_t{board::kObjectDirect} : 0U),
-      .size = effect.size_bytes,
-      .extent_bytes = effect.extent_bytes};
-  Status status = co_await board->open_object(request, file.fd, effect.may_exist);
-  post_to(queue, transfer::ObjectOpened{.object = effect.object, .status = std::move(status)});
-}
-
-void LegFlows::perform(const transfer::CloseObject& effect) {
-  if (flows() == nullptr || !flows_.session()) return post(transfer::ObjectClosed{effect.object});
-  asio::co_spawn(services_->io, close(queue_, services_->board->attached(), *flows_.session(), effect.object),
-                 asio::detached);
-}
-
-asio::awaitable<void> LegFlows::close(std::weak_ptr<EventQueue> queue,
-                                      std::shared_ptr<control::AttachedBoard> board, SessionSlotId session,
-                                      ObjectId object) {
-  co_await board->close_object(session, object);
-  post_to(queue, transfer::ObjectClosed{object});
-}
-
-void LegFlows::perform(const transfer::FetchObject& effect) {
-  if (flows() == nullptr || !flows_.session())
-    return post(transfer::ObjectFetched{.object = effect.object, .found = false});
-  asio::co_spawn(services_->io,
-                 fetch(queue_, services_->board->attached(), files_, *flows_.session(), effect.object),
-                 asio::detached);
-}
-
-asio::awaitable<void> LegFlows::fetch(std::weak_ptr<EventQueue> queue,
-                                      std::shared_ptr<control::AttachedBoard> board,
-                                      std::shared_ptr<TransferFiles> files, SessionSlotId session,
-                                      ObjectId object) {
-  Result<UniqueFd> fetched = co_await board->fetch_object(session, object);
-  const bool found = static_cast<bool>(fetched);
-  if (found) files->fetched(object, std::move(*fetched));
-  post_to(queue, transfer::ObjectFetched{.object = object, .found = found});
 }
 
 }  // namespace sluice::runtime

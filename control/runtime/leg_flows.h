@@ -1,4 +1,4 @@
-// The flows and objects of one leg on the real board.
+// The flows of one leg on the real board.
 //
 // On the loop's thread. While there is no dataplane, each effect is answered with daemon_not_running.
 // SPDX-License-Identifier: Apache-2.0
@@ -14,18 +14,18 @@
 
 #include "control/board/flow_set.h"
 #include "control/board/user.h"
+#include "control/runtime/board_objects.h"
 #include "control/runtime/events.h"
 #include "control/runtime/leg_stream.h"
 #include "control/runtime/services.h"
-#include "control/runtime/transfer_files.h"
 
 namespace sluice::runtime {
 
 class LegFlows final : public control::BoardUser {
  public:
-  // `stream`: the leg's, which outlives this; the keys of flows come from there.
+  // `stream`: the leg's; the keys of flows come from there. `objects`: of the transfer. Both outlive this.
   LegFlows(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue, transfer::LegId leg,
-           std::string session_id, const LegStream& stream, std::shared_ptr<TransferFiles> files);
+           std::string session_id, const LegStream& stream, BoardObjects& objects);
   ~LegFlows();
   LegFlows(const LegFlows&) = delete;
   LegFlows& operator=(const LegFlows&) = delete;
@@ -43,9 +43,6 @@ class LegFlows final : public control::BoardUser {
   void perform(const transfer::SettleLane& effect);
   void perform(const transfer::DrainEvents& effect);
   void perform(const transfer::ReleaseFlows& effect);
-  void perform(const transfer::OpenObject& effect);
-  void perform(const transfer::CloseObject& effect);
-  void perform(const transfer::FetchObject& effect);
 
   // It cannot use its extent buffers soon: until its flows are opened, others may have them.
   void lend_buffers();
@@ -73,24 +70,13 @@ class LegFlows final : public control::BoardUser {
   static asio::awaitable<void> release(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
                                        std::shared_ptr<control::AttachedBoard> board, SessionSlotId session,
                                        transfer::LegId leg);
-  static asio::awaitable<void> open(std::weak_ptr<EventQueue> queue,
-                                    std::shared_ptr<control::AttachedBoard> board,
-                                    std::shared_ptr<TransferFiles> files, SessionSlotId session,
-                                    transfer::OpenObject effect);
-  static asio::awaitable<void> close(std::weak_ptr<EventQueue> queue,
-                                     std::shared_ptr<control::AttachedBoard> board, SessionSlotId session,
-                                     ObjectId object);
-  static asio::awaitable<void> fetch(std::weak_ptr<EventQueue> queue,
-                                     std::shared_ptr<control::AttachedBoard> board,
-                                     std::shared_ptr<TransferFiles> files, SessionSlotId session,
-                                     ObjectId object);
 
   const std::shared_ptr<Services> services_;
   const std::weak_ptr<EventQueue> queue_;
   const transfer::LegId leg_;
   const std::string session_id_;
   const LegStream& stream_;
-  const std::shared_ptr<TransferFiles> files_;
+  BoardObjects& objects_;
   control::FlowSet flows_;
   const std::shared_ptr<control::SessionLog> log_;
   std::set<LaneId> noting_;  // whose workers have opened them for us: other slots hold notes of others

@@ -96,7 +96,7 @@ void TransferFiles::open_source_again(ObjectId object, std::function<void(Status
 
 void TransferFiles::perform(const transfer::OpenSources& effect) {
   if (const Status status = admit(effect.paths, {}); !status)
-    return post(transfer::SourcesOpened{status.error()});
+    return post(transfer::SourcesOpened{.files = status.error(), .of_leg = effect.of_leg});
   key_ = export_key(*exports_, effect.paths);
   list_ = std::make_shared<ListReader>(services_->io, lists_part(),
                                        ListReader::What{.exports = exports_,
@@ -104,18 +104,19 @@ void TransferFiles::perform(const transfer::OpenSources& effect) {
                                                         .selection = effect.selection,
                                                         .known = {},
                                                         .kept_open = services_->kept_open});
-  list_->next([weak = weak_from_this(), paths = effect.paths](Result<ListReader::Part> part) {
-    const auto self = weak.lock();
-    if (!self) return;
-    part = self->admitted(paths, std::move(part));
-    if (!part || part->ended) self->list_.reset();
-    if (!part) return self->post(transfer::SourcesOpened{part.error()});
-    CHECK(part->found.open.size() == part->found.files.size(), "each file that was found has its place");
-    CHECK(part->ended || !part->found.files.empty(), "a list that goes on has found something");
-    self->sources_ = std::move(part->found.open);
-    if (!part->ended) part->found.files.back().list = catalog::ListState::kGrowing;
-    self->post(transfer::SourcesOpened{std::move(part->found.files)});
-  });
+  list_->next(
+      [weak = weak_from_this(), paths = effect.paths, of_leg = effect.of_leg](Result<ListReader::Part> part) {
+        const auto self = weak.lock();
+        if (!self) return;
+        part = self->admitted(paths, std::move(part));
+        if (!part || part->ended) self->list_.reset();
+        if (!part) return self->post(transfer::SourcesOpened{.files = part.error(), .of_leg = of_leg});
+        CHECK(part->found.open.size() == part->found.files.size(), "each file that was found has its place");
+        CHECK(part->ended || !part->found.files.empty(), "a list that goes on has found something");
+        self->sources_ = std::move(part->found.open);
+        if (!part->ended) part->found.files.back().list = catalog::ListState::kGrowing;
+        self->post(transfer::SourcesOpened{.files = std::move(part->found.files), .of_leg = of_leg});
+      });
 }
 
 void TransferFiles::perform(const transfer::ReadList& effect) {

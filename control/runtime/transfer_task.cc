@@ -46,6 +46,7 @@ void TransferTask::start() {
   CHECK(files_ == nullptr && legs_.empty(), "a task starts once");
   CHECK(transfer_->legs() != 0, "a transfer has a leg");
   files_ = std::make_shared<TransferFiles>(services_, weak_from_this(), *transfer_, std::move(sources_));
+  objects_ = std::make_unique<BoardObjects>(services_, weak_from_this(), files_);
   for (uint32_t i = 0; i < transfer_->legs(); ++i) {
     const transfer::LegId id(i);
     legs_.push_back({.stream = std::make_unique<LegStream>(services_, weak_from_this(), id,
@@ -53,7 +54,7 @@ void TransferTask::start() {
                      .flows = nullptr});
     Leg& leg = legs_.back();
     leg.flows =
-        std::make_unique<LegFlows>(services_, weak_from_this(), id, transfer_->id(), *leg.stream, files_);
+        std::make_unique<LegFlows>(services_, weak_from_this(), id, transfer_->id(), *leg.stream, *objects_);
   }
   // What a former control left is claimed with the first step, before the board is heard of.
   post(transfer::Begin{});
@@ -61,11 +62,13 @@ void TransferTask::start() {
   for (const Leg& leg : legs_) {
     if (!over_) leg.flows->join();
   }
+  if (!over_) objects_->join();
 }
 
 void TransferTask::peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello) {
-  CHECK(!legs_.empty(), "a call comes to a task that has started");
-  legs_.front().stream->peer_called(std::move(connection), hello);
+  // Whoever is called has one peer: the number of a leg to it is that of the leg.
+  CHECK(hello.leg < legs_.size(), "a call for a leg that there is not was refused");
+  legs_[hello.leg].stream->peer_called(std::move(connection), hello);
 }
 
 // ---- events in, effects out --------------------------------------------------------------------
@@ -143,7 +146,7 @@ void TransferTask::dispatch(const transfer::Effect& effect) {
         } else if constexpr (requires { e.leg; }) {
           leg(e.leg).flows->perform(e);
         } else {
-          legs_.front().flows->perform(e);  // objects are opened with the first leg's flows
+          objects_->perform(e);
         }
       },
       effect);
@@ -152,14 +155,14 @@ void TransferTask::dispatch(const transfer::Effect& effect) {
 void TransferTask::perform(const transfer::OpenObject& effect) {
   CHECK(files_, "a task has started");
   files_->make_ready(effect.object, [self = shared_from_this(), effect](Status status) {
-    if (status) return self->legs_.front().flows->perform(effect);
+    if (status) return self->objects_->perform(effect);
     self->post(transfer::ObjectOpened{.object = effect.object, .status = std::move(status)});
   });
 }
 
 void TransferTask::perform(const transfer::CloseObject& effect) {
   files_->closed(effect.object);
-  legs_.front().flows->perform(effect);
+  objects_->perform(effect);
 }
 
 void TransferTask::perform(const transfer::WriteJournal& effect) {
@@ -168,9 +171,11 @@ void TransferTask::perform(const transfer::WriteJournal& effect) {
       [services = services_, id = transfer_->id(), batch = effect.batch, durability = effect.durability] {
         return services->journal->write(id, batch, durability);
       },
-      [self = shared_from_this(), entry = effect.entry, object = effect.object](Status status) {
+      [self = shared_from_this(), entry = effect.entry, object = effect.object,
+       of_leg = effect.of_leg](Status status) {
         self->written_ = status;
-        self->post(transfer::JournalWritten{.entry = entry, .object = object, .status = std::move(status)});
+        self->post(transfer::JournalWritten{
+            .entry = entry, .object = object, .status = std::move(status), .of_leg = of_leg});
       });
 }
 

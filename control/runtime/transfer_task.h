@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "control/runtime/board_objects.h"
 #include "control/runtime/leg_flows.h"
 #include "control/runtime/leg_stream.h"
 #include "control/runtime/transfer_files.h"
@@ -43,12 +44,14 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   void look_at_files();
   std::vector<control::FlowGrant> lanes() const;  // of its flows on the board, if there are any
   bool over() const { return over_; }
-  // Of its peer; nothing: there is none now. A transfer has one leg today.
+  // Of its peer, by the first leg that has one; nothing: there is none now.
   std::shared_ptr<peer::Connection> stream() const {
-    return legs_.empty() || !legs_.front().stream ? nullptr : legs_.front().stream->stream();
+    for (const Leg& leg : legs_)
+      if (auto stream = leg.stream->stream()) return stream;
+    return nullptr;
   }
-  void drop_stream(const std::string& reason) {
-    if (!legs_.empty() && legs_.front().stream) legs_.front().stream->drop_stream(reason);
+  void drop_stream(const std::string& reason) {  // of every leg
+    for (const Leg& leg : legs_) leg.stream->drop_stream(reason);
   }
 
  private:
@@ -75,6 +78,7 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   const OnChange changed_;
   OpenSources sources_;  // until start()
   std::shared_ptr<TransferFiles> files_;
+  std::unique_ptr<BoardObjects> objects_;
   std::vector<Leg> legs_;
   control::Pool::Serial journal_;  // one write after the other
   Status written_;                 // the last one that was answered

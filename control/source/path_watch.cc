@@ -27,7 +27,7 @@ void ask(const std::vector<rate::SizeAsk>& asks, LegId leg, LaneId lane, Effects
   for (const rate::SizeAsk& each : asks) {
     out.add(CommandLane{.leg = leg,
                         .command = {.kind = board::CommandKind::kSendPadded,
-                                    .lane = lane,
+                                    .flow = {.leg = leg, .lane = lane},
                                     .range = {.offset = 0, .length = each.chunk_bytes},
                                     .tag = each.count}});
   }

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "control/catalog/asked_names.h"
+#include "control/rate/stricter.h"
 #include "control/words/kept.h"
 
 namespace sluice::transfer {
@@ -145,13 +146,69 @@ Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {
 }
 
 void SourceEnd::begin(const Way& way, uint64_t now_ns) {
+  const LegId leg = way.stream.leg();
+  const auto lanes = static_cast<uint32_t>(way.lanes);
+  const recovery::Sender::Options options = options_of(settings_, way.agreement);
+  legs_.at(leg).allow(share_of(limit_bps_, legs_.begun() + 1));
+  legs_.at(leg).begin(way, *settings_.paths, now_ns);
+  joined_ = std::exchange(running_, true);
+  if (joined_) return sender_.add_leg(leg, lanes, options);
   journalling_ = false;
-  leg_.begin(way, *settings_.paths, now_ns);
   journal_due_ns_ = now_ns + settings_.sync_lag_ns;
-  sender_.start_attempt(static_cast<uint32_t>(way.lanes), options_of(settings_, way.agreement), now_ns);
+  sender_.start_attempt(leg, lanes, options, now_ns);
   held_at_start_ = sender_.bytes_held();
   states_known_ = false;
-  listed_done_.clear();
+}
+
+void SourceEnd::note_told(LegId leg) {
+  sender_.note_told(leg);
+  std::set<ObjectId> done;
+  for (ObjectId object; catalog().contains(object); ++object)
+    if (sender_.done(object)) done.insert(object);
+  legs_.at(leg).note_done(std::move(done));
+}
+
+void SourceEnd::leave(LegId leg, Effects& out) {
+  if (!legs_.begun(leg)) return;  // its handshake was not over
+  if (list_.phase == ListPhase::kOffered && list_.offered_on == leg) list_.phase.change(ListPhase::kOffering);
+  legs_.at(leg).end();
+  sender_.drop_leg(leg);
+  uint64_t flows_done = 0;
+  legs_.each_begun([&](const SourceLeg& each) { flows_done += each.flows_done(); });
+  held_at_start_ = sender_.bytes_held() - std::min(sender_.bytes_held(), flows_done);
+  (void)follow_sender(out);  // nothing new is known of the files
+}
+
+bool SourceEnd::adopting() const {
+  bool adopting = false;
+  legs_.each_begun([&](const SourceLeg& leg) { adopting |= leg.adopting(); });
+  return adopting;
+}
+
+bool SourceEnd::has_lanes() const {
+  bool some = false;
+  legs_.each_begun([&](const SourceLeg& leg) { some |= leg.lanes() != 0; });
+  return some;
+}
+
+// ---- the rate, which all legs share --------------------------------------------------------------
+
+uint64_t SourceEnd::share_of(uint64_t limit_bps, size_t legs) const {
+  if (legs <= 1) return limit_bps;
+  uint64_t agreed_bps = 0;
+  legs_.each_begun([&](const SourceLeg& leg) { agreed_bps = std::max(agreed_bps, leg.agreed_bps()); });
+  return rate::stricter_bps(limit_bps, agreed_bps) / legs;
+}
+
+void SourceEnd::limit_rate(uint64_t limit_bps, Effects& /*out*/) {
+  limit_bps_ = limit_bps;
+  const uint64_t share_bps = share_of(limit_bps, legs_.begun());
+  legs_.each([&](SourceLeg& leg) { leg.allow(share_bps); });
+}
+
+void SourceEnd::reserve(uint64_t reserved_bps) {
+  const uint64_t share_bps = reserved_bps / std::max<size_t>(1, legs_.begun());
+  legs_.each([&](SourceLeg& leg) { leg.reserve(share_bps); });
 }
 
 void SourceEnd::start_attempt(const Way& way, uint64_t now_ns, Effects& out) {
@@ -162,30 +219,32 @@ void SourceEnd::start_attempt(const Way& way, uint64_t now_ns, Effects& out) {
 void SourceEnd::adopt_work(const Way& way, std::span<const board::FlowSlot* const> /*lanes*/, uint32_t tag,
                            uint64_t now_ns, Effects& out) {
   begin(way, now_ns);
-  leg_.ask_work(tag, out);
+  legs_.at(way.stream.leg()).ask_work(tag, out);
 }
 
-void SourceEnd::on_new_stream() {
-  listed_done_.clear();
-  if (list_.phase == ListPhase::kOffered) list_.phase.change(ListPhase::kOffering);
-  leg_.on_new_stream();
+void SourceEnd::on_new_stream(LegId leg) {
+  (void)legs_.at(leg).take_listed();
+  if (list_.phase == ListPhase::kOffered && list_.offered_on == leg) list_.phase.change(ListPhase::kOffering);
+  legs_.at(leg).on_new_stream();
 }
 
 void SourceEnd::attempt_over() {
   pending_.check_none();
   files_.attempt_over();
-  leg_.end();
+  legs_.each_begun([](SourceLeg& leg) { leg.end(); });
+  running_ = false;
   if (list_.phase == ListPhase::kOffered) list_.phase.change(ListPhase::kOffering);
 }
 
 // ---- what follows -------------------------------------------------------------------------------
 
 Status SourceEnd::follow_sender(Effects& out) {
-  if (!leg_.begun()) return {};  // between attempts it wants nothing that is still right later
+  if (legs_.begun() == 0) return {};  // between attempts it wants nothing that is still right later
   const recovery::Sender::Actions wants = sender_.take_actions();
-  for (const recovery::LaneCommand& command : wants.commands) out.add(CommandLane{leg_.id(), command});
+  for (const recovery::LaneCommand& command : wants.commands) out.add(CommandLane{command.flow.leg, command});
   for (const recovery::Sender::SentRange& sent : wants.sent) {
-    say(PartitionSent{.object = sent.object, .range = sent.range, .lane = sent.lane}, out);
+    const auto word = PartitionSent{.object = sent.object, .range = sent.range, .lane = sent.flow.lane};
+    legs_.at(sent.flow.leg).say(word, out);
   }
   for (const ObjectId object : wants.digests) check_source(object, std::nullopt, out);
   for (const ObjectId object : wants.differ) check_source(object, differs(object), out);
@@ -206,7 +265,7 @@ Status SourceEnd::follow_sender(Effects& out) {
 }
 
 void SourceEnd::open_next(Effects& out) {
-  if (leg_.lanes() != 0) files_.open_next(extent_bytes_, &sender_, out);
+  if (has_lanes()) files_.open_next(extent_bytes_, &sender_, out);
 }
 
 // ---- the files ---------------------------------------------------------------------------------
@@ -229,7 +288,7 @@ Status SourceEnd::on(const FlowEvent& event, Effects& out) {
     case board::EventKind::kQueued:
     case board::EventKind::kHeld:
     case board::EventKind::kWorkEnd:
-      if (leg_.hear_work(event.event)) sender_.adopt(event.event, event.lane);
+      if (legs_.at(event.leg).hear_work(event.event)) sender_.adopt(event.event, {event.leg, event.lane});
       return {};
     case board::EventKind::kExtentFailed: {
       const ObjectId object(event.event.object);
@@ -243,14 +302,16 @@ Status SourceEnd::on(const FlowEvent& event, Effects& out) {
       return {};
     }
     default:
-      sender_.on_event(event.event, event.lane);
+      sender_.on_event(event.event, {event.leg, event.lane});
       return follow_sender(out);
   }
 }
 
 Status SourceEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
   sender_.tick(now_ns);
-  if (Status status = leg_.step(event, sender_, *settings_.paths, now_ns, out); !status) return status;
+  SourceLeg& leg = legs_.at(event.leg);
+  if (!leg.begun()) return {};
+  if (Status status = leg.step(event, sender_, *settings_.paths, now_ns, out); !status) return status;
   reread(out);
   if (now_ns >= journal_due_ns_) {
     journal_due_ns_ = now_ns + settings_.sync_lag_ns;

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "control/source/source_leg.h"
 #include "control/source/source_recheck.h"
 #include "control/words/data_end.h"
+#include "control/words/end_legs.h"
 #include "control/words/pending.h"
 
 namespace sluice::transfer {
@@ -46,6 +46,8 @@ class SourceEnd final : public DataEnd {
   const SourceFiles& files() const { return files_; }
 
   // ---- an attempt ----
+  // A leg joins: what it offers is about to be said.
+  void note_told(LegId leg);
   // In parts, from this file on.
   std::vector<TransferOffer> offer(const Request* request, size_t from = 0) const;
   Status take_ready(const TransferReady& ready, size_t lanes);
@@ -62,17 +64,21 @@ class SourceEnd final : public DataEnd {
 
   // ---- as DataEnd says ----
   void start_attempt(const Way& way, uint64_t now_ns, Effects& out) override;
+  bool running() const override { return running_; }
+  bool may_join() const override { return list_.phase == ListPhase::kEnded; }
+  void leave(LegId leg, Effects& out) override;
+  void left(LegId /*leg*/, Effects& /*out*/) override {}
   // Only a handshake tells how much of a list that grew the peer has heard.
   bool may_adopt() const override { return !catalog().grew(); }
   void adopt_files(Effects& out) override { files_.adopt(out); }
   bool prepared() const override { return files_.prepared(); }
   void adopt_work(const Way& way, std::span<const board::FlowSlot* const> lanes, uint32_t tag,
                   uint64_t now_ns, Effects& out) override;
-  bool adopting() const override { return leg_.adopting(); }
-  void on_new_stream() override;
+  bool adopting() const override;
+  void on_new_stream(LegId leg) override;
   bool has_states() const override { return false; }
-  void send_states(Effects& /*out*/) const override {}
-  void limit_rate(uint64_t limit_bps, Effects& /*out*/) override { leg_.allow(limit_bps); }
+  void send_states(LegId /*leg*/, Effects& /*out*/) const override {}
+  void limit_rate(uint64_t limit_bps, Effects& out) override;
   void halt() override { files_.halt(); }
   void settle(Effects& out) override { journal_extents(out); }
   void attempt_over() override;
@@ -80,7 +86,7 @@ class SourceEnd final : public DataEnd {
   std::vector<recovery::Block> take_rows(ObjectId object) override { return sender_.take_changed(object); }
 
   // ---- what is told ----
-  Status on_message(const Message& message, Effects& out) override;
+  Status on_message(LegId leg, const Message& message, Effects& out) override;
   Status on(const FlowEvent& event, Effects& out) override;
   Status on(const Tick& event, uint64_t now_ns, Effects& out) override;
   Status on(const ObjectOpened& event, Effects& out) override;
@@ -96,7 +102,8 @@ class SourceEnd final : public DataEnd {
   const catalog::Catalog& catalog() const override { return files_.catalog(); }
   bool complete() const override { return list_.phase == ListPhase::kEnded && sender_.all_done(); }
   std::optional<Error> lost() const override { return std::nullopt; }
-  bool peer_ended() const override { return leg_.peer_ended(); }
+  bool peer_ended(LegId leg) const override { return legs_.peer_ended(leg); }
+  bool peer_ended() const override { return legs_.peer_ended(); }
   uint32_t pending() const override { return files_.pending() + pending_.count(); }
   uint64_t steps() const override { return sender_.steps() + recheck_.steps(); }
   uint64_t bytes_done(const control::FlowFigures& figures) const override;
@@ -109,8 +116,13 @@ class SourceEnd final : public DataEnd {
                           uint64_t interval_ns, uint64_t now_ns) const override;
   bool told_of_done() const;  // by the peer, of any
   bool all_sent() const;      // once, each byte
-  SourceLeg& leg() { return leg_; }
-  const SourceLeg& leg() const { return leg_; }
+  // The share of a path's rate that a leg has; nullptr: no data moves there.
+  const rate::Share* rate(LegId leg) const {
+    return legs_.find(leg) == nullptr ? nullptr : legs_.find(leg)->rate();
+  }
+  verdict::LimitOf cap_of(LegId leg) const { return legs_.find(leg)->cap_of(); }  // it has a rate
+  // The rate on the wire that the session needs to be in time, all legs together; 0: it takes what there is.
+  void reserve(uint64_t reserved_bps);
 
  private:
   SourceEnd(const ThisNode& settings, const Agreement& agreement, const std::vector<catalog::File>& files);
@@ -118,12 +130,14 @@ class SourceEnd final : public DataEnd {
   static Status check_room(uint64_t bytes, const std::vector<catalog::File>& more, uint32_t extent_bytes);
   void note_holes(ObjectId from = ObjectId());
   void trim_holes(std::vector<catalog::File>* files) const;
-  bool may_grow() const { return leg_.begun() && leg_.lanes() != 0 && !files_.halted(); }
+  bool has_lanes() const;  // of a leg on which an attempt is under way
+  bool may_grow() const { return has_lanes() && !files_.halted(); }
+  uint64_t share_of(uint64_t limit_bps, size_t legs) const;
   void note_found(Effects& out);
   void add(const std::vector<catalog::File>& files);
   Status found_noted(const Status& written);
   Status more_ready(const TransferReady& ready, Effects& out);
-  Status check(const Message& message) const;
+  Status check(LegId leg, const Message& message) const;
   Status check_object(const Message& message, ObjectId object) const;
   void note_failures(const FileDone& done);
   // source_failures.cc
@@ -133,10 +147,10 @@ class SourceEnd final : public DataEnd {
   void say_failed(ObjectId object, Effects& out) const;
   Status check_withdrawn(ObjectId object) const;
   Error undone(ObjectId object) const;  // the peer had it, and does not have it any more
-  Status on(const ObjectFailed& failed, Effects& out);
-  Status object_state(const ObjectState& state, Effects& out);
+  Status hear_failed(LegId leg, const ObjectFailed& failed, Effects& out);
+  Status object_state(LegId leg, const ObjectState& state, Effects& out);
   void open_next(Effects& out);
-  Status states_end(Effects& out);
+  Status states_end(LegId leg, Effects& out);
   Status follow_sender(Effects& out);
   void check_source(ObjectId object, std::optional<Error> otherwise, Effects& out);
   Status rechecked(ObjectId object, const std::vector<uint64_t>& crcs, Effects& out);
@@ -146,13 +160,16 @@ class SourceEnd final : public DataEnd {
   void reread(Effects& out);
   void journal_extents(Effects& out);
   void begin(const Way& way, uint64_t now_ns);
-  void say(Message message, Effects& out) const { leg_.say(std::move(message), out); }
+  // On each leg: it is one peer that hears it, by whichever stream comes through.
+  void say(const Message& message, Effects& out) const {
+    legs_.each_begun([&](const SourceLeg& leg) { leg.say(message, out); });
+  }
 
   const ThisNode& settings_;
   SourceFiles files_;
   uint32_t extent_bytes_ = 0;
   wire::CrcKind crc_kind_{};
-  SourceLeg leg_;
+  EndLegs<SourceLeg> legs_;
   recovery::Sender sender_;
   SourceRecheck recheck_;
   struct List {
@@ -160,14 +177,17 @@ class SourceEnd final : public DataEnd {
     std::vector<catalog::File> found;  // kFound, kNoting
     bool found_end = false;
     bool holes = true;  // they need not be sent
+    LegId offered_on;   // kOffered
   } list_;
   uint64_t held_at_start_ = 0;  // by the peer, before these flows
   uint64_t journal_due_ns_ = 0;
   Pending pending_;
   bool journalling_ = true;  // or files are not agreed upon yet, and it does not know them
   bool rereading_ = false;
-  std::set<ObjectId> listed_done_;  // of the ObjectStates of this stream, so far
-  bool states_known_ = false;       // in this attempt the peer has said what it holds
+  bool states_known_ = false;  // in this attempt the peer has said what it holds
+  bool running_ = false;       // an attempt is
+  bool joined_ = false;        // in it a second leg was begun
+  uint64_t limit_bps_ = 0;     // of the rate, by this node; 0: none
 };
 
 }  // namespace sluice::transfer

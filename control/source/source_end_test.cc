@@ -38,7 +38,7 @@ class Sending : public testing::Test {
     EXPECT_TRUE(end_->on(ObjectOpened{.object = ObjectId(0)}, out_));
     EXPECT_EQ(asked<OpenObject>().size(), 1U);
   }
-  Status hear(const Message& message) { return end_->on_message(message, out_); }
+  Status hear(const Message& message) { return end_->on_message(LegId(0), message, out_); }
   void say_all() { EXPECT_TRUE(hear(ObjectState{.end = true})); }
   template <typename E>
   std::vector<E> asked() {
@@ -130,7 +130,7 @@ TEST_F(Sending, RangesBeyondWhatThereIsAreCutOrIgnored) {
     EXPECT_TRUE(hear(ObjectState{.object = object, .held = odd}));
   }
   for (const CommandLane& command : asked<CommandLane>()) {
-    EXPECT_EQ(command.command.lane, LaneId(0));
+    EXPECT_EQ(command.command.flow, FlowRef());
     EXPECT_LE(command.command.range.end(), 4 * kExtent);
     EXPECT_NE(command.command.range.length, 0U);
   }
@@ -174,7 +174,7 @@ TEST_F(Sending, AFileThatIsNamedThereAndUnreadableHereIsNotCalledGone) {
 TEST_F(Sending, WhatFailedIsSaidAgainToWhoDoesNotListItAnyMore) {
   say_all();
   EXPECT_TRUE(hear(ObjectFailed{.object = ObjectId(0), .names = {{.failure = catalog::Failure::kChanged}}}));
-  end_->on_new_stream();
+  end_->on_new_stream(LegId(0));
   (void)out_.drain();
   say_all();
   std::vector<ObjectId> said;

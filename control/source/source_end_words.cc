@@ -25,9 +25,10 @@ Status SourceEnd::check_object(const Message& message, ObjectId object) const {
 }
 
 // Only what speaks of something that there is.
-Status SourceEnd::check(const Message& message) const {
+Status SourceEnd::check(LegId leg, const Message& message) const {
   if (const auto* need = std::get_if<Need>(&message)) {
-    if (need->lane && !leg_.has_lane(*need->lane)) {
+    const SourceLeg* const its = legs_.find(leg);
+    if (need->lane && (its == nullptr || !its->has_lane(*need->lane))) {
       return Error{ErrorCode::kIncompatible,
                    fmt::format("the peer sent Need for lane {}, which there is not", need->lane->value())};
     }
@@ -56,16 +57,18 @@ Status SourceEnd::check(const Message& message) const {
   return {};
 }
 
-Status SourceEnd::on_message(const Message& message, Effects& out) {
-  if (const Status status = check(message); !status) return status;
-  if (leg_.command_backlog() > kBacklogMax) {
+Status SourceEnd::on_message(LegId leg, const Message& message, Effects& out) {
+  if (const Status status = check(leg, message); !status) return status;
+  SourceLeg& its = legs_.at(leg);
+  if (its.command_backlog() > kBacklogMax) {
     return Error{ErrorCode::kStalled, "the peer tells of more than the dataplane takes: opening new flows"};
   }
   if (const auto* need = std::get_if<Need>(&message)) {
-    if (leg_.command_backlog() > kRepairBacklogMax) return {};  // it will be asked for again
-    sender_.peer_needs(need->object, need->lane, need->ranges);
+    if (its.command_backlog() > kRepairBacklogMax) return {};  // it will be asked for again
+    const auto flow = need->lane ? std::optional(FlowRef{leg, *need->lane}) : std::nullopt;
+    sender_.peer_needs(need->object, flow, need->ranges);
   } else if (const auto* state = std::get_if<ObjectState>(&message)) {
-    return object_state(*state, out);
+    return object_state(leg, *state, out);
   } else if (const auto* durable = std::get_if<PartitionDone>(&message)) {
     sender_.peer_has(durable->object, durable->ranges);
   } else if (const auto* done = std::get_if<FileDone>(&message)) {
@@ -73,13 +76,13 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
     (void)sender_.file_done(done->object, done->digest);
     if (Status status = check_withdrawn(done->object); !status) return status;
   } else if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
-    return on(*failed, out);
+    return hear_failed(leg, *failed, out);
   } else if (const auto* ready = std::get_if<TransferReady>(&message)) {
     return more_ready(*ready, out);
   } else if (const auto* limit = std::get_if<RateLimit>(&message)) {
-    leg_.peer_allows(limit->rate_bps);
+    its.peer_allows(limit->rate_bps);
   } else {
-    leg_.hear_end();                        // SessionDone
+    its.hear_end();                         // SessionDone
     list_.phase.change(ListPhase::kEnded);  // or it would not have
   }
   return follow_sender(out);
@@ -101,33 +104,38 @@ void SourceEnd::note_failures(const FileDone& done) {
   }
 }
 
-Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
+Status SourceEnd::object_state(LegId leg, const ObjectState& state, Effects& out) {
   if (state.end) {
-    if (const Status status = states_end(out); !status) return status;
+    if (const Status status = states_end(leg, out); !status) return status;
     // These flows count what they brought themselves, also if a former control opened them.
     const uint64_t held = sender_.bytes_held();
-    if (!states_known_) held_at_start_ = held - std::min(held, leg_.flows_done());
+    if (!states_known_) held_at_start_ = held - std::min(held, legs_.at(leg).flows_done());
     states_known_ = true;
-    sender_.report_again();
-    sender_.peer_said_all();
+    sender_.report_again(leg);
+    sender_.peer_said_all(leg);
   } else if (state.done) {
-    listed_done_.insert(state.object);
+    legs_.at(leg).list(state.object);
     if (sender_.withdrawn(state.object)) note_failures({.object = state.object});  // too late
     (void)sender_.file_done(state.object, state.digest);
     if (Status status = check_withdrawn(state.object); !status) return status;
   } else {
-    sender_.peer_has(state.object, state.held);
+    sender_.peer_lists(leg, state.object, state.held);
   }
   return follow_sender(out);
 }
 
 // The peer lists all that it has stored on each stream. A volume that went back in time makes it forget some.
-Status SourceEnd::states_end(Effects& out) {
-  const std::set<ObjectId> listed = std::exchange(listed_done_, {});
+// Of several legs only one that joins tells: on others what was done since the list was made may have been
+// heard before.
+Status SourceEnd::states_end(LegId leg, Effects& out) {
+  const std::set<ObjectId> listed = legs_.at(leg).take_listed();
+  const std::optional<std::set<ObjectId>> before = legs_.at(leg).take_done();
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
     const ObjectId object(i);
     if (listed.contains(object)) continue;
-    if (sender_.done(object) && !catalog().files_of(object).front().failed()) return undone(object);
+    const bool to_be_listed = before ? before->contains(object) : !joined_;
+    if (to_be_listed && sender_.done(object) && !catalog().files_of(object).front().failed())
+      return undone(object);
     // It was not told yet, or has forgotten it with the last rows of its journal.
     if (sender_.withdrawn(object)) say_failed(object, out);
   }

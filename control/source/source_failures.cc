@@ -55,8 +55,8 @@ Error SourceEnd::undone(ObjectId object) const {
                       catalog().shown(object))};
 }
 
-Status SourceEnd::on(const ObjectFailed& failed, Effects& out) {
-  listed_done_.insert(failed.object);
+Status SourceEnd::hear_failed(LegId leg, const ObjectFailed& failed, Effects& out) {
+  legs_.at(leg).list(failed.object);
   const bool known = catalog().files_of(failed.object).front().failed();
   if (known && sender_.done(failed.object)) return {};
   if (sender_.done(failed.object) || sender_.peer_digest(failed.object)) return undone(failed.object);

@@ -88,8 +88,9 @@ TEST_F(Sources, AreOpenedAheadOfTheirTurnWithinBounds) {
   for (uint32_t i = 0; i < 10; ++i) {
     (void)sender_->take_actions();
     sender_->on_event({.kind = board::EventKind::kExtentSent, .object = i, .length = kExtent, .digest = 5},
-                      LaneId(0));
-    sender_->on_event({.kind = board::EventKind::kPartitionSent, .object = i, .length = kExtent}, LaneId(0));
+                      recovery::FlowRef());
+    sender_->on_event({.kind = board::EventKind::kPartitionSent, .object = i, .length = kExtent},
+                      recovery::FlowRef());
     EXPECT_TRUE(sender_->file_done(ObjectId(i), sender_->digest(ObjectId(i))));
     all += open_what_is_due();
     EXPECT_LE(all, i + 5 + 1);
@@ -169,8 +170,9 @@ TEST_F(Sources, APackIsClosedAsSoonAsThePeerHasIt) {
   ASSERT_EQ(open_what_is_due(), 16U);
   const auto send = [this](uint32_t i) {
     sender_->on_event({.kind = board::EventKind::kExtentSent, .object = i, .length = kExtent, .digest = 5},
-                      LaneId(0));
-    sender_->on_event({.kind = board::EventKind::kPartitionSent, .object = i, .length = kExtent}, LaneId(0));
+                      recovery::FlowRef());
+    sender_->on_event({.kind = board::EventKind::kPartitionSent, .object = i, .length = kExtent},
+                      recovery::FlowRef());
     EXPECT_TRUE(sender_->file_done(ObjectId(i), sender_->digest(ObjectId(i))));
   };
   send(3);
@@ -219,8 +221,9 @@ TEST_F(Sources, ANumberIsNotUsedAgainWhileAnOldFileHasIt) {
   ASSERT_EQ(open_what_is_due(), 16U);
   const auto send = [this](uint32_t i) {
     sender_->on_event({.kind = board::EventKind::kExtentSent, .object = i, .length = kExtent, .digest = 5},
-                      LaneId(0));
-    sender_->on_event({.kind = board::EventKind::kPartitionSent, .object = i, .length = kExtent}, LaneId(0));
+                      recovery::FlowRef());
+    sender_->on_event({.kind = board::EventKind::kPartitionSent, .object = i, .length = kExtent},
+                      recovery::FlowRef());
     EXPECT_TRUE(sender_->file_done(ObjectId(i), sender_->digest(ObjectId(i))));
     files_->done(ObjectId(i), out_);
   };

@@ -27,6 +27,7 @@ void SourceLeg::begin(const DataEnd::Way& way, rate::Paths& paths, uint64_t now_
   rate_ = paths.join(learnt ? way.peer_name : address, terms, now_ns);
   path_.begin(way.peer_name, agreement, way.lanes, paths.sizes(), now_ns);
   lane_rates_.assign(way.lanes, UINT64_MAX);
+  listed_.clear();
   flows_done_ = 0;
 }
 
@@ -42,8 +43,10 @@ void SourceLeg::ask_work(uint32_t tag, Effects& out) {
   work_tag_ = tag;
   work_answers_ = static_cast<uint32_t>(lanes());
   for (uint32_t lane = 0; lane < lanes(); ++lane) {
-    out.add(CommandLane{
-        .leg = id(), .command = {.kind = board::CommandKind::kQueryWork, .lane = LaneId(lane), .tag = tag}});
+    out.add(CommandLane{.leg = id(),
+                        .command = {.kind = board::CommandKind::kQueryWork,
+                                    .flow = {.leg = id(), .lane = LaneId(lane)},
+                                    .tag = tag}});
   }
 }
 
@@ -88,7 +91,7 @@ void SourceLeg::control_rate(const Tick& event, const recovery::Sender& sender, 
   for (uint32_t i = 0; i < event.lanes.size(); ++i) {
     const board::FlowState& state = event.lanes[i]->state;
     figures.add(state);
-    busy.push_back(sender.has_work(LaneId(i), state));
+    busy.push_back(sender.has_work({.leg = id(), .lane = LaneId(i)}, state));
   }
   flows_done_ = figures.bytes_done;
   const rate::Condition before = rate_->condition();

@@ -7,6 +7,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "control/rate/controller.h"
 #include "control/recovery/sender.h"
@@ -44,7 +47,15 @@ class SourceLeg : public EndStream {
     if (rate_ != nullptr) rate_->reserve(reserved_bps);
   }
   const rate::Share* rate() const { return rate_.get(); }
+  uint64_t agreed_bps() const { return caps_.agreed_bps; }
   verdict::LimitOf cap_of() const;  // who set the most that it may send
+
+  // The peer lists what it has stored, on each stream: objects that are done, or have failed.
+  void list(ObjectId object) { listed_.insert(object); }
+  std::set<ObjectId> take_listed() { return std::exchange(listed_, {}); }
+  // The leg is about to join others: what was done by then the peer must list here. Nothing: it did not join.
+  void note_done(std::set<ObjectId> done) { done_before_ = std::move(done); }
+  std::optional<std::set<ObjectId>> take_done() { return std::exchange(done_before_, std::nullopt); }
 
   // Bytes that these flows have brought, as of the last tick.
   uint64_t flows_done() const { return flows_done_; }
@@ -66,6 +77,8 @@ class SourceLeg : public EndStream {
   size_t command_backlog_ = 0;
   uint32_t work_answers_ = 0;  // lanes that have still to say what they hold
   uint32_t work_tag_ = 0;
+  std::set<ObjectId> listed_;  // of the ObjectStates of this stream, so far
+  std::optional<std::set<ObjectId>> done_before_;
 };
 
 }  // namespace sluice::transfer

@@ -113,9 +113,15 @@ void SourceEnd::take_found() {
 
 Status SourceEnd::keep_list(const Request* request, Effects& out) {
   note_found(out);
-  if (list_.phase != ListPhase::kOffering || !may_grow() || !leg_.up()) return {};
+  if (list_.phase != ListPhase::kOffering || !may_grow()) return {};
+  const SourceLeg* up = nullptr;
+  legs_.each_begun([&](const SourceLeg& leg) {
+    if (up == nullptr && leg.up()) up = &leg;
+  });
+  if (up == nullptr) return {};
   list_.phase.change(ListPhase::kOffered);
-  for (TransferOffer& part : offer(request, sender_.known())) say(std::move(part), out);
+  list_.offered_on = up->id();
+  for (TransferOffer& part : offer(request, sender_.known())) up->say(std::move(part), out);
   return {};
 }
 

@@ -82,6 +82,47 @@ inline std::vector<Happening> what_becomes_of_machines() {
           {"timer", [](World& world) { world.post(TimerDue{}); }, Then::kGoesOn}};
 }
 
+// What becomes of one leg while others go on.
+inline std::vector<Happening> what_becomes_of_legs(uint32_t legs) {
+  std::vector<Happening> all;
+  for (uint32_t i = 0; i < legs; ++i) {
+    const LegId leg(i);
+    const std::string name = "leg " + std::to_string(i);
+    const auto hears = [leg](Message message) {
+      return [leg, message](World& world) {
+        if (world.stream_open(leg)) world.post(Received{.leg = leg, .message = message});
+      };
+    };
+    all.push_back({name + ": stream lost", [leg](World& world) { world.lose_stream(leg); }, Then::kGoesOn});
+    all.push_back({name + ": flows closed", [leg](World& world) { world.close_flows(leg); }, Then::kGoesOn});
+    all.push_back({name + ": flows closed, stream lost",
+                   [leg](World& world) {
+                     world.close_flows(leg);
+                     world.lose_stream(leg);
+                   },
+                   Then::kGoesOn});
+    all.push_back({name + ": out of reach for long",
+                   [leg](World& world) {
+                     world.reachable = false;
+                     world.lose_stream(leg);
+                     world.pass(5 * kSecondNs);
+                     world.reachable = true;
+                   },
+                   Then::kGoesOn});
+    all.push_back({name + ": the peer is full", hears(Pause{.node = "there", .place = 1, .places = 1})});
+    all.push_back({name + ": the peer gives it up", hears(Failure{.code = 12, .message = "not this way"})});
+    all.push_back({name + ": the peer says nonsense", hears(TransferOffer{})});
+    if (i == 0) continue;
+    all.push_back({name + ": the peer calls anew",
+                   [i](World& world) {
+                     if (world.scene.initiator || !world.peer.known) return;
+                     world.peer_calls(false, LegId(i));
+                   },
+                   Then::kGoesOn});
+  }
+  return all;
+}
+
 inline void call_if_it_may(World& world, const Hello& hello) {
   if (!world.scene.initiator) world.peer_calls_with(hello);
 }

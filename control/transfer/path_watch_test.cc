@@ -39,7 +39,7 @@ class Watching : public ::testing::Test {
       const auto& command = std::get<CommandLane>(effect).command;
       EXPECT_EQ(std::get<CommandLane>(effect).leg, LegId(3));
       EXPECT_EQ(command.kind, board::CommandKind::kSendPadded);
-      EXPECT_EQ(command.lane, LaneId(0));
+      EXPECT_EQ(command.flow.lane, LaneId(0));
       auto& state = slots_[0]->state;
       if (!probes_leave_) continue;
       state.padded_probes += command.tag;

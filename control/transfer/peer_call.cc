@@ -18,7 +18,9 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
     fits = fits && initiator == hello.inquires && its_peer == peer;
   };
   if (!known.peer.empty()) belongs(known.initiator, known.peer);
-  if (record != nullptr) belongs(record->initiator, record->legs.front().peer);
+  for (const LegRecord& leg : record != nullptr ? record->legs : std::vector<LegRecord>()) {
+    if (owner == nullptr || leg.peer == peer) belongs(record->initiator, leg.peer);
+  }
   if (!fits) {
     // For the session of somebody else the peer gets the answer for one that nobody knows, if that answer
     // opens none.
@@ -28,6 +30,14 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
             .error = Error{ErrorCode::kIncompatible,
                            "the id of this session cannot be used here: begin another session"},
             .reason = fmt::format("it calls for session {}, which is not its own", hello.session_id)};
+  }
+  if (hello.leg >= known.legs) {
+    return {.kind = CallKind::kRefused,
+            .error = Error{ErrorCode::kIncompatible,
+                           fmt::format("the session has no leg {} here: run one version on both nodes",
+                                       hello.leg)},
+            .reason = fmt::format("it calls for leg {} of session {}, which has {}", hello.leg,
+                                  hello.session_id, known.legs)};
   }
   const bool asks = hello.inquires && !hello.ended;  // else it tells how it has ended there
   if (known.active) return {.kind = asks ? CallKind::kKnows : CallKind::kKnown};

@@ -29,7 +29,8 @@ struct UnderId {
   bool active = false;
   // Of the active one, or of one that has ended and is only remembered.
   bool initiator = false;
-  std::string peer;  // empty: there is neither
+  std::string peer;   // empty: there is neither
+  uint32_t legs = 1;  // that it has to the caller
 };
 
 struct Decision {

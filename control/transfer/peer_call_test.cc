@@ -45,6 +45,15 @@ TEST(CallKind, AnUnknownSessionIsNewUnlessItHasEnded) {
   EXPECT_EQ(of({}, true), CallKind::kNothing);
 }
 
+TEST(CallKind, ALegThatASessionDoesNotHaveHereIsRefused) {
+  Hello second = hello();
+  second.leg = 1;
+  EXPECT_EQ(receive_call("there", second, {}).kind, CallKind::kRefused);
+  EXPECT_EQ(receive_call("there", second, {.active = true, .peer = "there"}).kind, CallKind::kRefused);
+  EXPECT_EQ(receive_call("there", second, {.active = true, .peer = "there", .legs = 2}).kind,
+            CallKind::kKnown);
+}
+
 TEST(CallKind, AnActiveOneTakesTheCallOfItsPeerOnly) {
   const UnderId active{.active = true, .peer = "there"};
   EXPECT_EQ(of(active), CallKind::kKnown);

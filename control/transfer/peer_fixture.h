@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -86,21 +87,24 @@ class HonestPeer {
   catalog::Failure failure = catalog::Failure::kOther;
 
   // Its own Hello, when it is the one who calls. With `renew` its flows are still there.
-  Hello call(bool renew = false) {
-    renewing_ = renew;
+  Hello call(bool renew = false, uint32_t leg = 0) {
+    at(leg);
+    its().renewing = renew;
     return hello(renew);
   }
 
-  std::vector<Message> hear(const Message& message) {
+  // On one of its legs to the transfer.
+  std::vector<Message> hear(const Message& message, uint32_t leg = 0) {
+    at(leg);
     std::vector<Message> answer;
     if (const auto* hello = std::get_if<Hello>(&message)) return greeted(*hello);
     if (const auto* wishes = std::get_if<Specification>(&message)) {
       const auto lanes = lanes_for(*wishes, 16);
-      if (lanes) lanes_ = *lanes;
+      if (lanes) its().lanes = *lanes;
       const auto set = transfer::answer(*wishes, abilities(), 64U << 20, ports(lanes ? *lanes : 1));
       if (set) answer.emplace_back(*set);
     } else if (std::holds_alternative<SpecificationSet>(message)) {
-      lanes_ = std::get<SpecificationSet>(message).lanes;
+      its().lanes = std::get<SpecificationSet>(message).lanes;
       if (role_ == Role::kSource) return {offer()};
       answer.emplace_back(TransferRequest{.source_paths = {"wanted"}});
     } else if (std::holds_alternative<TransferRequest>(message)) {
@@ -146,11 +150,21 @@ class HonestPeer {
   }
   Specification specification() const {
     const Options options{.rate_bps = 1'000'000'000};
-    return *make_specification(abilities(), options, role_, false, ports(lanes_));
+    return *make_specification(abilities(), options, role_, false, ports(its().lanes));
   }
-  const std::vector<uint64_t>& flow_ids() const { return flow_ids_; }
+  const std::vector<uint64_t>& flow_ids() const { return its().flow_ids; }
 
  private:
+  struct Leg {
+    uint32_t lanes = 1;
+    bool renewing = false;
+    std::vector<uint64_t> flow_ids;
+    bool ready = false;  // as a destination, in this attempt
+  };
+  void at(uint32_t leg) { number_ = leg; }
+  Leg& its() { return legs_[number_]; }
+  const Leg& its() const { return legs_[number_]; }
+
   size_t listed() const {
     return grows == 0 ? content_.sizes.size() : std::min(std::max(grows, listed_), content_.sizes.size());
   }
@@ -165,7 +179,7 @@ class HonestPeer {
     if (!offer.files.empty()) heard_ = offer.files.back().number + 1;
     peer_grows_ = offer.growing;
     if (offer.more) return {};
-    if (!ready_) return ready();
+    if (!its().ready) return ready();
     std::vector<Message> answer{
         TransferReady{.final_paths = std::vector<std::string>(offer.files.size(), "there"),
                       .objects = static_cast<uint32_t>(heard_),
@@ -177,7 +191,7 @@ class HonestPeer {
   // One more file, or the end of the list, as soon as what was offered is answered for.
   std::vector<Message> hear_ready(const TransferReady& ready) {
     known = true;
-    if (!ready.flow_ids.empty()) flow_ids_ = ready.flow_ids;
+    if (!ready.flow_ids.empty()) its().flow_ids = ready.flow_ids;
     if (grows == 0) return {};
     if (ready.flow_ids.empty()) {
       for (size_t i = answered_; i < ready.objects; ++i) {
@@ -207,7 +221,8 @@ class HonestPeer {
   Hello hello(bool renew) const {
     Hello hello = make_hello(kId);
     hello.known = known;
-    if (renew) hello.flow_ids = flow_ids_;
+    hello.leg = initiator_ ? number_ : 0;
+    if (renew) hello.flow_ids = its().flow_ids;
     return hello;
   }
 
@@ -217,14 +232,14 @@ class HonestPeer {
     if (theirs.inquires && !theirs.ended)
       return forgot ? unknown_answer(theirs) : knows_answer(theirs, pauses);
     if (theirs.ended) return nothing_answer(theirs);  // it has heard how
-    const bool renewed = initiator_ ? renewing_ : known && !theirs.flow_ids.empty();
-    if (initiator_ && renewed && theirs.flow_ids != flow_ids_) {  // they are gone: others are opened
+    const bool renewed = initiator_ ? its().renewing : known && !theirs.flow_ids.empty();
+    if (initiator_ && renewed && theirs.flow_ids != its().flow_ids) {  // they are gone: others are opened
       leaves_ = true;
       return {};
     }
     if (!renewed) {  // of this attempt nothing was asked for yet
       wanted_.clear();
-      asked_ = ready_ = false;
+      asked_ = its().ready = false;
       if (!known) done_.clear();
     }
     if (!initiator_) answer.emplace_back(hello(renewed));
@@ -239,11 +254,11 @@ class HonestPeer {
   }
 
   std::vector<Message> ready() {
-    known = ready_ = true;
-    flow_ids_.clear();
-    TransferReady ready{.credit_extents = std::vector<uint32_t>(lanes_, 4)};
-    for (uint32_t i = 0; i < lanes_; ++i) flow_ids_.push_back((1ULL << 63) + i + 1);
-    ready.flow_ids = flow_ids_;
+    known = its().ready = true;
+    its().flow_ids.clear();
+    TransferReady ready{.credit_extents = std::vector<uint32_t>(its().lanes, 4)};
+    for (uint32_t i = 0; i < its().lanes; ++i) its().flow_ids.push_back((1ULL << 63) + 16 * number_ + i + 1);
+    ready.flow_ids = its().flow_ids;
     for (size_t i = 0; i < heard_; ++i) ready.final_paths.emplace_back("there");
     ready.objects = static_cast<uint32_t>(heard_);
     ready.growing = peer_grows_;
@@ -317,17 +332,15 @@ class HonestPeer {
   Role role_ = Role::kDestination;
   bool initiator_ = false;
   Content content_;
-  uint32_t lanes_ = 1;
-  bool renewing_ = false;
-  std::vector<uint64_t> flow_ids_;
+  std::array<Leg, kLegsMax> legs_;
+  uint32_t number_ = 0;  // of the one that is spoken on
   std::vector<Wanted> wanted_;
   bool asked_ = false;
   bool leaves_ = false;
   size_t listed_ = 0;  // as a source whose list grows, and
   size_t answered_ = 0;
   bool list_ended_ = false;
-  bool ready_ = false;  // as a destination, in this attempt
-  size_t heard_ = 0;    // of the list of the transfer
+  size_t heard_ = 0;  // of the list of the transfer
   bool peer_grows_ = false;
   std::map<ObjectId, uint64_t> done_;  // a destination's
   std::set<ObjectId> failed_;

@@ -66,17 +66,24 @@ Transfer::Transfer(const ThisNode& settings, std::string id, std::string peer, i
     : settings_(settings), going_{.pace = {settings, id}, .before = {}} {
   job_.id = std::move(id);
   times_ = {.started_unix_ns = started_unix_ns, .started_ns = now_ns};
-  legs_.push_back(std::make_unique<Leg>(LegId(0), std::move(peer), settings_, job_));
+  add_leg(std::move(peer));
 }
 
 Transfer::~Transfer() = default;
+
+void Transfer::add_leg(std::string peer) {
+  CHECK(phase_ == P::kNew, "a leg is added before the transfer begins");
+  const auto number = static_cast<uint32_t>(
+      std::ranges::count_if(legs_, [&](const auto& leg) { return leg->peer_name() == peer; }));
+  legs_.push_back(std::make_unique<Leg>(legs_.end_id(), std::move(peer), number, settings_, job_));
+}
 
 std::string Transfer::log_name() const { return fmt::format("session {}", job_.id.substr(0, 8)); }
 
 // ---- events ------------------------------------------------------------------------------------
 
 std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
-  const auto to_leg = [&](const auto& e) { legs_[e.leg.value()]->on(e, now_ns, out_); };
+  const auto to_leg = [&](const auto& e) { legs_[e.leg]->on(e, now_ns, out_); };
   // An event of a file or an object belongs to the data end, whatever the phase.
   const auto to_end = [&](const auto& status) {
     if (!status) fail_attempt(status.error(), now_ns);
@@ -90,12 +97,12 @@ std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
         } else if constexpr (std::is_same_v<E, BoardLost>) {
           for (auto& leg : legs_) leg->on(e, now_ns, out_);
         } else if constexpr (std::is_same_v<E, FlowsClaimed>) {
-          legs_[e.leg.value()]->on(e, out_);
+          legs_[e.leg]->on(e, out_);
         } else if constexpr (std::is_same_v<E, FlowsReleased> || std::is_same_v<E, CallLost> ||
                              std::is_same_v<E, PeerInquires>) {
-          legs_[e.leg.value()]->on(e);
+          legs_[e.leg]->on(e);
         } else if constexpr (std::is_same_v<E, SourcesOpened>) {
-          legs_.front()->on(e, now_ns, out_);
+          legs_[e.of_leg]->on(e, now_ns, out_);
         } else if constexpr (requires { e.leg; }) {
           to_leg(e);
         } else if constexpr (std::is_same_v<E, ObjectOpened> || std::is_same_v<E, ObjectFetched> ||
@@ -124,14 +131,14 @@ uint64_t Transfer::due_ns() const {
   for (const auto& leg : legs_) due_ns = std::min(due_ns, leg->due_ns());
   if (phase_ < P::kEnding && !detached_) due_ns = std::min(due_ns, going_.pace.due_ns());
   if (phase_ == P::kQueued && !job_.initiator) return std::min(due_ns, queued_until_ns());
+  if (phase_ == P::kActive) return std::min(due_ns, revival_due_ns());
   if (phase_ != P::kResting && phase_ != P::kPaused) return due_ns;
   if (release_ != Release::kNone) return due_ns;  // files first
-  due_ns = std::min(due_ns, legs_.front()->inquiry_due_ns());
+  due_ns = std::min(due_ns, speaker().inquiry_due_ns());
   if (phase_ == P::kPaused) return due_ns;
-  Backoff& backoff = legs_.front()->backoff();
-  if (job_.initiator && legs_.front()->attached()) due_ns = std::min(due_ns, backoff.next_ns());
+  if (job_.initiator && attached()) due_ns = std::min(due_ns, next_attempt_ns());
   return std::min(due_ns,
-                  backoff.since_ns() + (job_.initiator ? settings_.resume_timeout_ns : settings_.keep_ns));
+                  in_vain_since_ns() + (job_.initiator ? settings_.resume_timeout_ns : settings_.keep_ns));
 }
 
 void Transfer::fail_attempt(const Error& error, uint64_t now_ns) {
@@ -187,18 +194,12 @@ void Transfer::recovered(uint64_t now_ns) {
   if (detached_) return leave();
   if (paused_) {
     enter_pause(now_ns);
-  } else if (legs_.front()->claims_flows()) {
+  } else if (any_leg([](const Leg& leg) { return leg.claims_flows(); })) {
     take_place();  // it runs already
     begin_attempts(now_ns);
   } else {
     want_attempts(now_ns);
   }
-}
-
-void Transfer::begin_attempts(uint64_t now_ns) {
-  phase_.change(P::kActive);
-  begun_ = true;
-  for (auto& leg : legs_) leg->begin_attempt(now_ns, out_);
 }
 
 // ---- the journal -------------------------------------------------------------------------------
@@ -211,13 +212,11 @@ void Transfer::on(const JournalWritten& event, uint64_t now_ns) {
       return recovered(now_ns);
     case Entry::kAgreed:
       if (!status) return fail_attempt(status.error(), now_ns);
-      for (auto& leg : legs_) leg->journal_agreed(now_ns, out_);
-      return;
+      return legs_[event.of_leg]->journal_agreed(now_ns, out_);
     case Entry::kComplete:
       if (!status) return fail_attempt(status.error(), now_ns);
       complete_noted_ = true;
-      for (auto& leg : legs_) leg->completion_noted(now_ns, out_);
-      return;
+      return legs_[event.of_leg]->completion_noted(now_ns, out_);
     case Entry::kFlows:
       if (!status) fail_attempt(status.error(), now_ns);
       return;

@@ -2,17 +2,19 @@
 //
 // Pure: `step` takes an event and the time and answers with effects. It is what sluice-control runs
 // (control/runtime performs its effects on sockets, files and the board) and what the simulator runs
-// (tools/sim performs them in its virtual world); there is no other. A transfer has a leg for each peer, and
-// one data end that all legs share. It lives through attempts (leg.h); between them it rests, is paused, or
-// ends. What it must not forget is in the journal before anything builds on it.
+// (tools/sim performs them in its virtual world); there is no other. A transfer has one leg or several, and
+// one data end that all legs share. It is under way while one of them is (leg.h); between them it rests, is
+// paused, or ends. What it must not forget is in the journal before anything builds on it.
 //
 // One thread. The caller steps it with every event, with TimerDue at due_ns(), and performs the effects in
 // order.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,6 +67,10 @@ class Transfer {
   Transfer& operator=(const Transfer&) = delete;
   ~Transfer();
 
+  // One more leg, before Begin: to another node that has the same data, or another way to the same one.
+  // Whoever began the transfer may have several peers; whoever was called has one.
+  void add_leg(std::string peer);
+
   std::vector<Effect> step(const Event& event, uint64_t now_ns);
   // TimerDue is due then; events may come earlier. UINT64_MAX: never.
   uint64_t due_ns() const;
@@ -79,14 +85,14 @@ class Transfer {
   View view(uint64_t now_ns) const;
   View overview(uint64_t now_ns) const;  // the same without its files, which may be thousands
   const std::string& id() const { return job_.id; }
-  const std::string& peer() const { return legs_.front()->peer_name(); }
+  const std::string& peer() const { return leg(LegId(0)).peer_name(); }  // of the first leg
   bool initiator() const { return job_.initiator; }
   Role role() const { return job_.role; }
   const Job& job() const { return job_; }
   TransferPhase phase() const { return phase_; }
   bool ended() const { return outcome_.has_value(); }  // and the journal knows
   const std::optional<Error>& error() const { return error_; }
-  const Leg& leg(LegId leg) const { return *legs_[leg.value()]; }
+  const Leg& leg(LegId leg) const { return *legs_[leg]; }
   size_t legs() const { return legs_.size(); }
   std::string log_name() const;
 
@@ -117,15 +123,58 @@ class Transfer {
   // Where it goes from there
   void advance(uint64_t now_ns);
   void follow_legs(uint64_t now_ns);
+  void follow(Leg& leg, uint64_t now_ns);
   void count_bytes_done();
-  void watch_rate(const Leg& leg, uint64_t now_ns);
-  void watch_arrival(const Leg& leg, uint64_t now_ns);
+  void watch_rate(uint64_t now_ns);
+  void watch_arrival(uint64_t now_ns);
   void watch_stillness(uint64_t now_ns);
   void begin_attempts(uint64_t now_ns);
+  // transfer_legs.cc: legs that end while others go on, and come back
+  void leg_ended(Leg& leg, const AttemptEnd& end, uint64_t now_ns);
+  void rest_leg(Leg& leg, const AttemptEnd& end, uint64_t now_ns);
+  void stop_others(const Leg& leg, const Error& error, uint64_t now_ns);
+  void stop_beginners(uint64_t now_ns);
+  void revive_legs(uint64_t now_ns);
+  bool may_revive() const;
+  bool comes_back(const Leg& leg) const;
+  uint64_t revival_due_ns() const;
+  const AttemptEnd& telling_end() const;
+  bool one_peer() const;
+  std::string peers() const;
+  Leg& speaker() const { return *legs_[LegId(0)]; }
+  const Leg& shown_leg() const;
+  template <typename Is>
+  bool any_leg(Is is) const {
+    for (const auto& leg : legs_)
+      if (is(*leg)) return true;
+    return false;
+  }
+  bool moving() const {
+    return any_leg([](const Leg& leg) { return leg.moving(); });
+  }
+  bool call_waits() const {
+    return any_leg([](const Leg& leg) { return leg.call_waits(); });
+  }
+  bool told_of_end() const {
+    return any_leg([](const Leg& leg) { return leg.told_of_end(); });
+  }
+  bool attached() const {
+    return any_leg([](const Leg& leg) { return leg.attached(); });
+  }
+  void refuse_calls(const Message& word, uint64_t now_ns);
+  uint64_t next_attempt_ns() const;
+  uint64_t in_vain_since_ns() const;  // no attempt of any leg got anywhere since; 0: data moves
+  control::FlowFigures all_figures() const;
   // transfer_pace.cc: how fast it gets on, and its deadline
   void keep_pace(uint64_t now_ns);
   Pace::Stage pace_stage() const;
   uint64_t cap_bps() const;  // agreed upon or asked for, and the node's own limit; 0: none is known
+  struct RateSum {           // of all legs that send
+    bool known = false;
+    uint64_t rate_bps = 0;
+    uint64_t cap_bps = 0;
+  };
+  RateSum rate_sum() const;
   Pace::Sight sight(uint64_t now_ns) const;
   deadline::Limit limit_now(double cap_bps);
   int64_t unix_ns(uint64_t now_ns) const;
@@ -162,9 +211,10 @@ class Transfer {
   // The journal
   Record record(uint64_t now_ns, RecordState state) const;
   RecordState record_state() const;
-  void write(Entry entry, Batch batch, Durability durability);
+  void write(Entry entry, Batch batch, Durability durability, LegId of_leg = {});
   void write_record(Entry entry, Durability durability, uint64_t now_ns);
   std::vector<FileRow> file_rows() const;
+  void restore_legs(const Record& record);
 
   // What others see
   Summary summary(const control::FlowFigures& all, uint64_t now_ns) const;
@@ -172,10 +222,17 @@ class Transfer {
   ViewState view_state() const;
   std::string waiting_for() const;
   std::vector<FileView> file_views() const;
+  std::vector<LegView> leg_views() const;
 
   const ThisNode& settings_;
   Job job_;
-  std::vector<std::unique_ptr<Leg>> legs_;
+  Indexed<LegId, std::unique_ptr<Leg>> legs_;
+  struct Ends {  // of legs, in the attempts that are under way
+    std::map<LegId, AttemptEnd> how;
+    std::optional<LegId> last;
+    std::set<LegId> rested;  // they wait by themselves, while others go on
+  } ends_;
+  std::set<LegId> parting_;  // legs whose peers have not said that they know of the end
   Phase<TransferPhase> phase_{TransferPhase::kNew};
   Effects out_;
   std::optional<Error> error_;  // why it ends; nothing: success

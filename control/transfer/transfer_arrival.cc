@@ -17,10 +17,10 @@ constexpr uint64_t kOneLookNs = kSecondNs;
 
 // The source judges, since it knows whether it had anything to send. Only time in which data could move
 // counts.
-void Transfer::watch_arrival(const Leg& leg, uint64_t now_ns) {
+void Transfer::watch_arrival(uint64_t now_ns) {
   const uint64_t since_ns = std::exchange(patience_.unheard.looked_ns, 0);
-  if (settings_.connect_timeout_ns == 0 || job_.source() == nullptr || !leg.moving()) return;
-  const control::FlowFigures figures = leg.lanes().all_figures();
+  if (settings_.connect_timeout_ns == 0 || job_.source() == nullptr || !moving()) return;
+  const control::FlowFigures figures = all_figures();
   const bool tried = figures.chunks != 0 || figures.unreachable_since_ns != 0;
   if (any_arrived(figures, shown_.bytes_done)) patience_.unheard.heard = true;
   if (patience_.unheard.heard || !tried) return;
@@ -30,7 +30,7 @@ void Transfer::watch_arrival(const Leg& leg, uint64_t now_ns) {
   if (patience_.unheard.for_ns < settings_.connect_timeout_ns) return;
   const std::string what = waiting_for();
   give_up(Error{ErrorCode::kPeerUnreachable,
-                fmt::format("no data has reached node {} for {} s: {}", leg.peer_name(),
+                fmt::format("no data has reached node {} for {} s: {}", peers(),
                             settings_.connect_timeout_ns / kSecondNs,
                             what.empty() ? "see that UDP passes the firewalls" : what)},
           now_ns);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "control/transfer/peer_call.h"
 #include "control/transfer/transfer.h"
@@ -33,9 +34,10 @@ void Transfer::advance(uint64_t now_ns) {
         break;
       case P::kParting:
         for (auto& leg : legs_) leg->advance(now_ns, out_);
+        std::erase_if(parting_, [this](LegId leg) { return legs_[leg]->take_parted(); });
         if (detached_) {
           over();
-        } else if (legs_.front()->take_parted()) {
+        } else if (parting_.empty()) {
           phase_.change(P::kAware);
           peer_.unaware = false;
           write_record(Entry::kAware, Durability::kProcess, now_ns);
@@ -50,41 +52,58 @@ void Transfer::advance(uint64_t now_ns) {
 }
 
 void Transfer::follow_legs(uint64_t now_ns) {
+  const uint64_t changes = job_.legs.changes();
   for (auto& leg : legs_) {
-    leg->advance(now_ns, out_);
-    count_bytes_done();
-    if (leg->moving() && times_.data_started_ns == 0) times_.data_started_ns = now_ns;
-    watch_rate(*leg, now_ns);
-    watch_arrival(*leg, now_ns);
-    if (leg->take_agreed()) {
-      Batch batch;
-      if (!std::exchange(job_.began, true)) batch.blocks = job_.take_rows();
-      ++attempts_;
-      batch.record = record(now_ns, record_state());
-      batch.files = file_rows();
-      // Before data moves: a node that does not know of it makes the other forget what has arrived.
-      write(Entry::kAgreed, std::move(batch), Durability::kPower);
-    }
-    if (leg->take_flows_changed() && job_.began && !job_.complete())
-      write_record(Entry::kFlows, Durability::kProcess, now_ns);
-    if (leg->take_completion()) {
-      Batch batch;
-      batch.record = record(now_ns, RecordState::kSucceeded);
-      batch.files = file_rows();  // some of them may have failed
-      write(Entry::kComplete, std::move(batch), Durability::kPower);
-    }
-    if (leg->take_forgetting()) forget();
-    if (std::optional<AttemptEnd> end = leg->take_end()) return attempt_ended(*end, now_ns);
+    follow(*leg, now_ns);
+    std::optional<AttemptEnd> end = leg->take_end();
+    if (!end) continue;
+    leg_ended(*leg, *end, now_ns);
+    if (job_.legs.all_away()) return attempt_ended(AttemptEnd(telling_end()), now_ns);
   }
+  stop_beginners(now_ns);
+  revive_legs(now_ns);
+  // One may have waited for what another has come to.
+  begun_ |= legs_.size() > 1 && job_.legs.changes() != changes;
+}
+
+void Transfer::follow(Leg& leg, uint64_t now_ns) {
+  leg.advance(now_ns, out_);
+  count_bytes_done();
+  if (leg.moving() && times_.data_started_ns == 0) times_.data_started_ns = now_ns;
+  watch_rate(now_ns);
+  watch_arrival(now_ns);
+  if (leg.take_agreed()) {
+    Batch batch;
+    if (!std::exchange(job_.began, true)) batch.blocks = job_.take_rows();
+    ++attempts_;
+    batch.record = record(now_ns, record_state());
+    batch.files = file_rows();
+    // Before data moves: a node that does not know of it makes the other forget what has arrived.
+    write(Entry::kAgreed, std::move(batch), Durability::kPower, leg.id());
+  }
+  if (leg.take_flows_changed() && job_.began && !job_.complete())
+    write_record(Entry::kFlows, Durability::kProcess, now_ns);
+  if (leg.take_completion()) {
+    Batch batch;
+    batch.record = record(now_ns, RecordState::kSucceeded);
+    batch.files = file_rows();  // some of them may have failed
+    write(Entry::kComplete, std::move(batch), Durability::kPower, leg.id());
+  }
+  if (const std::optional<Error> failure = leg.take_failure()) stop_others(leg, *failure, now_ns);
+  if (leg.take_anew()) {
+    stop_others(leg, {ErrorCode::kPeerUnreachable, fmt::format("{} opens the session anew", leg.peer_name())},
+                now_ns);
+  }
+  if (leg.take_forgetting()) forget();
 }
 
 // An operator who asked for a least rate would rather know than wait. What the session waits for by itself,
 // or was told to wait for, does not count.
-void Transfer::watch_rate(const Leg& leg, uint64_t now_ns) {
+void Transfer::watch_rate(uint64_t now_ns) {
   const uint64_t least_bps = job_.request ? job_.request->options.min_rate_bps : 0;
-  if (least_bps == 0 || !leg.moving() || job_.complete() || job_.waits_for_list())
+  if (least_bps == 0 || !moving() || job_.complete() || job_.waits_for_list())
     return void(patience_.least = {});
-  const uint64_t bytes = job_.bytes_done(leg.lanes().figures());
+  const uint64_t bytes = job_.bytes_done();
   if (patience_.least.since_ns == 0) return void(patience_.least = {.since_ns = now_ns, .bytes = bytes});
   if (now_ns - patience_.least.since_ns < kLeastRateNs) return;
   const double seconds = static_cast<double>(now_ns - patience_.least.since_ns) * 1e-9;
@@ -106,7 +125,8 @@ void Transfer::watch_stillness(uint64_t now_ns) {
   if (most_ns == 0 || phase_ >= P::kEnding || detached_) return;
   const uint64_t names = job_.has_end() ? job_.catalog()->names() : 0;
   const uint64_t mark = shown_.bytes_done + names + (job_.has_end() ? job_.steps() : 0);
-  const bool waits = paused_ || phase_ == P::kQueued || phase_ == P::kPaused || legs_.front()->queued();
+  const bool waits = paused_ || phase_ == P::kQueued || phase_ == P::kPaused ||
+                     any_leg([](const Leg& leg) { return leg.queued(); });
   if (patience_.still.since_ns == 0 || waits || mark != patience_.still.mark)
     patience_.still = {.mark = mark, .since_ns = now_ns};
   if (now_ns - patience_.still.since_ns < most_ns) return;
@@ -114,16 +134,16 @@ void Transfer::watch_stillness(uint64_t now_ns) {
   give_up(
       Error{ErrorCode::kStalled,
             fmt::format("nothing has moved with {} for {} s, the timeout that it was given; it waited for {}",
-                        legs_.front()->peer_name(), most_ns / kSecondNs, what.empty() ? "the peer" : what)},
+                        peers(), most_ns / kSecondNs, what.empty() ? "the peer" : what)},
       now_ns);
 }
 
 // What a destination has is certain while data moves; a source knows it once its peer has said so.
 void Transfer::count_bytes_done() {
-  const Leg& leg = *legs_.front();
-  if (!leg.moving() && leg.phase() < LegPhase::kClosing) return;
-  const uint64_t now = job_.bytes_done(leg.lanes().figures());
-  const bool certain = leg.moving() && job_.has_end() && job_.end()->bytes_are_certain();
+  const bool closes = any_leg([](const Leg& leg) { return leg.phase() >= LegPhase::kClosing; });
+  if (!moving() && !closes) return;
+  const uint64_t now = job_.bytes_done();
+  const bool certain = moving() && job_.has_end() && job_.end()->bytes_are_certain();
   const uint32_t failed = job_.has_end() ? job_.catalog()->objects_failed() : 0;
   if (certain && std::exchange(shown_.failed, failed) != failed) shown_.bytes_done = now;
   if (certain && now < shown_.bytes_done) {
@@ -176,7 +196,6 @@ void Transfer::forgotten(uint64_t now_ns) {
 // ---- between attempts --------------------------------------------------------------------------
 
 void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
-  peer_.contacted |= end.contacted;
   if (cancelled_) return end_with(error_, now_ns);  // whatever came after: the operator was told so
   if (job_.has_end() && job_.complete()) {
     // A source that was called hears from nobody else that its files have arrived.
@@ -190,7 +209,7 @@ void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
     // As with any tool, an error at the beginning is the end, unless somebody just fell over, or it has
     // waited for its turn.
     const bool fell = error.code == ErrorCode::kPeerUnreachable || error.code == ErrorCode::kDaemonNotRunning;
-    const bool again = legs_.front()->call_waits() || end.peer_paused ||
+    const bool again = call_waits() || end.peer_paused ||
                        (fell && job_.initiator && (peer_.contacted || turn_.waited || end.board_lost));
     if (!again) return end_with(error, now_ns);
     if (!job_.has_end()) return rest(error, end, now_ns);
@@ -208,8 +227,7 @@ void Transfer::follow_remedy(const Error& error, const AttemptEnd& end, uint64_t
   const Remedy remedy = remedy_of(error.code);
   if (remedy == Remedy::kNone && !end.paused) return end_with(error, now_ns);
   if (paused_) return hold(std::nullopt, now_ns);
-  out_.log(LogLevel::kWarn,
-           fmt::format("with {} is interrupted: {}", legs_.front()->peer_name(), error.message));
+  out_.log(LogLevel::kWarn, fmt::format("with {} is interrupted: {}", peers(), error.message));
   if (remedy == Remedy::kOperator && job_.initiator) return hold(error, now_ns);
   if (remedy == Remedy::kOperator) held_ = error;  // the initiator's operator will have it go on
   rest(error, end, now_ns);
@@ -245,7 +263,8 @@ void Transfer::foresee_failure(bool unheard) {
   // A word to the peer may be lost with the process that heard it: the peer is told until it says that it
   // knows. It may have agreed, and hold files, though this node never heard so. A peer that began the
   // transfer calls, and hears it then; but not while it is paused.
-  peer_.unaware = job_.initiator ? job_.began || peer_.contacted || legs_.front()->contacted()
+  peer_.unaware = job_.initiator ? job_.began || peer_.contacted ||
+                                       any_leg([](const Leg& leg) { return leg.contacted(); })
                                  : job_.began && (cancelled_ || unheard);
   files_.left = job_.began && job_.has_end() && job_.end()->leaves_files();
 }
@@ -260,12 +279,12 @@ void Transfer::release_ended(uint64_t now_ns) {
 }
 
 void Transfer::report_end(uint64_t now_ns) {
-  const std::string& peer = legs_.front()->peer_name();
+  const std::string peer = peers();
   if (error_) {
     return out_.log(LogLevel::kWarn, fmt::format("with {} ended: {} ({})", peer, error_->message,
                                                  error_code_name(error_->code)));
   }
-  const Summary figures = summary(legs_.front()->lanes().all_figures(), now_ns);
+  const Summary figures = summary(all_figures(), now_ns);
   const double data_s = static_cast<double>(figures.data_elapsed_ns) * 1e-9;
   const double gbps = data_s > 0 ? static_cast<double>(figures.bytes_done) * 8e-9 / data_s : 0;
   out_.log(
@@ -277,10 +296,10 @@ void Transfer::report_end(uint64_t now_ns) {
 }
 
 void Transfer::part_or_over(uint64_t now_ns) {
-  Leg& leg = *legs_.front();
-  if (leg.call_waits()) {
-    leg.refuse_call(failure_of({ErrorCode::kPeerUnreachable, "the session has just ended here: ask again"}),
-                    now_ns, out_);
+  for (auto& leg : legs_) {
+    if (!leg->call_waits()) continue;
+    leg->refuse_call(failure_of({ErrorCode::kPeerUnreachable, "the session has just ended here: ask again"}),
+                     now_ns, out_);
   }
   if (!peer_.unaware || detached_) return over();
   part(now_ns);
@@ -293,7 +312,12 @@ void Transfer::part(uint64_t now_ns) {
     saved.files = {job_.catalog()->files().begin(), job_.catalog()->files().end()};
   std::vector<Message> words = ended_answer(saved);
   std::get<Hello>(words.front()).inquires = !job_.initiator;  // as whoever was called says who it is
-  legs_.front()->part(std::move(words), now_ns + settings_.resume_timeout_ns, now_ns, out_);
+  std::set<std::string> told;
+  for (auto& leg : legs_) {
+    if (!told.insert(leg->peer_name()).second) continue;
+    parting_.insert(leg->id());
+    leg->part(words, now_ns + settings_.resume_timeout_ns, now_ns, out_);
+  }
 }
 
 // The next control goes on: flows, unfinished files and journal stay.

@@ -66,7 +66,7 @@ std::vector<Beginning> beginnings() {
 void make_well(World& world) {
   world.reachable = true;
   for (int i = 0; i < 10 && !world.over; ++i) {
-    if (!world.scene.initiator && !world.stream_open()) world.peer_calls();
+    if (!world.scene.initiator) world.peer_calls_again();
     world.pass(kSecondNs);
   }
 }
@@ -116,7 +116,7 @@ void happens_at(const Scene& scene, const Beginning& beginning, const Happening&
 
 void happens_everywhere(const std::vector<Happening>& happenings, const std::vector<Beginning>& beginnings,
                         std::vector<uint64_t> sizes = {3 * kExtent, 100, 0}, bool packs = false,
-                        size_t grows = 0, bool bare_end = false) {
+                        size_t grows = 0, bool bare_end = false, uint32_t legs = 1) {
   auto* const before = std::signal(SIGABRT, name_case);
   for (const Scene& each : every_scene()) {
     Scene scene = hurried(each, sizes);
@@ -124,6 +124,7 @@ void happens_everywhere(const std::vector<Happening>& happenings, const std::vec
     scene.packs = packs;
     scene.grows = grows;
     scene.bare_end = bare_end;
+    scene.legs = legs;
     for (const Beginning& beginning : beginnings) {
       World whole(scene);
       beginning.prepare(whole);
@@ -174,6 +175,18 @@ TEST(AtEachPoint, WhileAListGrowsTheSameMayBe) {
 }
 TEST(AtEachPoint, WhileAListGrowsThePeerMaySayAnything) {
   happens_everywhere(what_peers_say(), {beginnings().front()}, {3 * kExtent, 100}, false, 1);
+}
+TEST(AtEachPoint, OfTwoLegsEachMayEndAndComeBack) {
+  happens_everywhere(what_becomes_of_legs(2), beginnings(), {3 * kExtent, 100}, false, 0, false, 2);
+}
+TEST(AtEachPoint, OfThreeLegsEachMayEndAndComeBack) {
+  happens_everywhere(what_becomes_of_legs(3), {beginnings().front()}, {3 * kExtent}, false, 0, false, 3);
+}
+TEST(AtEachPoint, WithTwoLegsTheSameMayBe) {
+  std::vector<Happening> happenings = what_operators_do();
+  for (Happening& each : what_becomes_of_machines()) happenings.push_back(std::move(each));
+  for (Happening& each : what_callers_do()) happenings.push_back(std::move(each));
+  happens_everywhere(happenings, beginnings(), {3 * kExtent, 100}, false, 0, false, 2);
 }
 TEST(AtEachPoint, ThePeerMayCall) { happens_everywhere(what_callers_do()); }
 TEST(AtEachPoint, ThePeerMaySayAnything) { happens_everywhere(what_peers_say(), {beginnings().front()}); }

@@ -32,6 +32,7 @@ struct Scene {
   // The first is synced before it is complete, the second is small, the third empty.
   std::vector<uint64_t> sizes = {5U << 20, kExtent + 100, 0};
   uint32_t lanes = 1;
+  uint32_t legs = 1;  // to one peer
   bool discard = false;
   bool verify = false;
   Options options{.rate_bps = 1'000'000'000};  // that the others here do not say
@@ -76,10 +77,12 @@ class World {
   void hear(const Message& message) { post(Received{.message = message}); }
   void attach() { post(BoardAttached{dataplane_at(1, generation)}); }
   void lose_board();
-  void lose_stream();
-  void peer_calls(bool renew = false);
+  void lose_stream(LegId leg = kLeg);
+  void peer_calls(bool renew = false, LegId leg = kLeg);
   void peer_calls_with(const Hello& hello);
-  bool take_back_call() { return std::exchange(calls_, false); }  // false: nobody waits
+  void peer_calls_again();                                                  // on each leg that has no stream
+  bool take_back_call() { return std::exchange(line(kLeg).calls, false); }  // false: nobody waits
+  void close_flows(LegId leg);  // by their workers, though nobody asked
   void pass(uint64_t ns);  // with a Tick each so often while there are flows, and TimerDue when it is due
   void tick();
   // The control dies and its successor reads the journal. `adopt`: the flows are still there.
@@ -127,9 +130,9 @@ class World {
     return words;
   }
   bool logged(std::string_view words) const;
-  bool stream_open() const { return stream_; }
-  bool flows_open() const { return !slots_.empty(); }
-  board::FlowSlot& flow() { return *slots_.front(); }
+  bool stream_open(LegId leg = kLeg) const { return lines_[leg.value()].stream; }
+  bool flows_open(LegId leg = kLeg) const { return !lines_[leg.value()].slots.empty(); }
+  board::FlowSlot& flow() { return *line(kLeg).slots.front(); }
 
   // ---- public for tests to set, and to look at ----
   Scene scene;
@@ -172,6 +175,13 @@ class World {
   std::set<HandshakePhase> handshake_phases;
 
  private:
+  struct Line {  // what a leg has
+    bool stream = false;
+    bool calls = false;  // the peer's call waits
+    std::optional<ClaimFlows> claim;
+    std::vector<std::unique_ptr<board::FlowSlot>> slots;
+  };
+  Line& line(LegId leg) { return lines_[leg.value()]; }
   struct Plan {
     size_t effect = 0;
     std::optional<Entry> entry;
@@ -186,15 +196,15 @@ class World {
   std::optional<Event> answer(const Effect& effect, const std::optional<Error>& error);
   std::optional<Event> answer_of_board(const Effect& effect, const Status& status);
   std::optional<Event> answer_of_files(const Effect& effect, const Status& status);
-  void say(std::vector<Message> words);
-  void send(const Message& message);
+  void say(std::vector<Message> words, LegId leg);
+  void send(const Message& message, LegId leg);
   void hang_up();
   uint64_t read_back(ObjectId object, recovery::Range range) const;
   void work(const recovery::LaneCommand& command);
   void arrive();
   void write(const Batch& batch);
-  void forget_what_was_heard();
-  static FlowEvent flow_event(board::EventKind kind, LaneId lane, const board::Event& about = {});
+  void forget_what_was_heard(LegId leg);
+  static FlowEvent flow_event(board::EventKind kind, FlowRef flow, const board::Event& about = {});
   std::vector<catalog::File> source_files() const;
   std::vector<catalog::File> first_files();
   ListRead read_list(const ReadList& effect);
@@ -203,12 +213,10 @@ class World {
   }
   bool adopts_ = false;
   bool attached_ = false;
-  bool spins_ = false;  // that was said once
-  std::optional<ClaimFlows> claim_;
+  bool spins_ = false;            // that was said once
   std::set<ObjectId> in_memory_;  // packs of a destination
   std::optional<size_t> listed_;  // files of a list that is read
-  bool stream_ = false;
-  bool calls_ = false;  // the peer's call waits
+  std::vector<Line> lines_;
   bool stepping_ = false;
   std::unique_ptr<Transfer> transfer_;
   std::deque<Event> events_;
@@ -217,7 +225,6 @@ class World {
   std::optional<size_t> held_answer_;
   std::optional<size_t> held_from_;
   std::optional<size_t> failed_answer_;
-  std::vector<std::unique_ptr<board::FlowSlot>> slots_;
   std::vector<Message> said_;
   std::vector<size_t> counts_ = std::vector<size_t>(std::variant_size_v<Effect>);
   std::vector<size_t> entry_counts_ = std::vector<size_t>(static_cast<size_t>(Entry::kAware) + 1);

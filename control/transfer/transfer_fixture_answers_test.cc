@@ -13,36 +13,41 @@ namespace {}  // namespace
 
 std::optional<Event> World::answer_of_board(const Effect& effect, const Status& status) {
   if (const auto* claim = std::get_if<ClaimFlows>(&effect)) {
-    claim_ = *claim;
-  } else if (std::holds_alternative<DropClaim>(effect)) {
-    if (std::exchange(claim_, std::nullopt)) return FlowsClaimed{.leg = kLeg};
+    line(claim->leg).claim = *claim;
+  } else if (const auto* dropped = std::get_if<DropClaim>(&effect)) {
+    if (std::exchange(line(dropped->leg).claim, std::nullopt)) return FlowsClaimed{.leg = dropped->leg};
   } else if (const auto* wish = std::get_if<ReserveFlows>(&effect)) {
-    FlowsReserved reserved{.leg = kLeg, .status = status, .session = SessionSlotId(3)};
+    FlowsReserved reserved{.leg = wish->leg, .status = status, .session = SessionSlotId(3)};
     for (uint32_t i = 0; status && i < wish->lanes; ++i) {
-      slots_.push_back(std::make_unique<board::FlowSlot>());
-      reserved.grants.push_back(
-          {.slot = FlowSlotId(i), .local_port = static_cast<uint16_t>(47000 + i), .random = 99});
+      line(wish->leg).slots.push_back(std::make_unique<board::FlowSlot>());
+      reserved.grants.push_back({.slot = FlowSlotId(16 * wish->leg.value() + i),
+                                 .local_port = static_cast<uint16_t>(47000 + i),
+                                 .random = 99});
     }
     return reserved;
-  } else if (std::holds_alternative<ReserveBuffers>(effect)) {
-    return BuffersReserved{
-        .leg = kLeg, .status = status, .credit_extents = std::vector<uint32_t>(slots_.size(), 4)};
+  } else if (const auto* buffers = std::get_if<ReserveBuffers>(&effect)) {
+    return BuffersReserved{.leg = buffers->leg,
+                           .status = status,
+                           .credit_extents = std::vector<uint32_t>(line(buffers->leg).slots.size(), 4)};
   } else if (const auto* shrink = std::get_if<ShrinkLanes>(&effect)) {
-    slots_.resize(std::min<size_t>(slots_.size(), shrink->lanes));
+    auto& slots = line(shrink->leg).slots;
+    slots.resize(std::min<size_t>(slots.size(), shrink->lanes));
   } else if (const auto* flow = std::get_if<OpenFlow>(&effect)) {
     const uint64_t refusal = status ? 0 : EINVAL;
-    return flow_event(board::EventKind::kFlowOpened, flow->lane, {.value = refusal});
+    return flow_event(board::EventKind::kFlowOpened, {flow->leg, flow->lane}, {.value = refusal});
   } else if (const auto* close = std::get_if<CloseFlow>(&effect)) {
-    return flow_event(board::EventKind::kFlowClosed, close->lane);
+    return flow_event(board::EventKind::kFlowClosed, {close->leg, close->lane});
   } else if (const auto* ask = std::get_if<AskPlace>(&effect)) {
     ticket = ask->ticket;
     priority_asked = ask->priority;
     return PlaceTold{.ticket = ask->ticket, .place = place, .places = place};
-  } else if (std::holds_alternative<DrainEvents>(effect)) {
-    return EventsDrained{kLeg};
-  } else if (std::holds_alternative<ReleaseFlows>(effect)) {
-    slots_.clear();
-    return FlowsReleased{kLeg};
+  } else if (const auto* drain = std::get_if<DrainEvents>(&effect)) {
+    return EventsDrained{drain->leg};
+  } else if (const auto* given = std::get_if<ReleaseFlows>(&effect)) {
+    line(given->leg).slots.clear();
+    // The objects are closed with the slot: no flow may be left that would look for them.
+    for (const Line& each : lines_) EXPECT_TRUE(given->keep_objects || each.slots.empty());
+    return FlowsReleased{given->leg};
   } else if (const auto* open = std::get_if<OpenObject>(&effect)) {
     if (status) in_memory_.insert(open->object);
     return ObjectOpened{.object = open->object, .status = status};
@@ -59,7 +64,8 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
   const auto or_error = [&](auto value) {
     return status ? Result<decltype(value)>(std::move(value)) : Result<decltype(value)>(status.error());
   };
-  if (std::holds_alternative<OpenSources>(effect)) return SourcesOpened{or_error(first_files())};
+  if (const auto* sources = std::get_if<OpenSources>(&effect))
+    return SourcesOpened{.files = or_error(first_files()), .of_leg = sources->of_leg};
   if (const auto* more = std::get_if<ReadList>(&effect)) {
     if (!status) listed_.reset();
     return status ? read_list(*more) : ListRead{.tag = more->tag, .files = status.error()};
@@ -155,8 +161,8 @@ uint64_t World::read_back(ObjectId object, recovery::Range range) const {
 
 // ---- data --------------------------------------------------------------------------------------
 
-FlowEvent World::flow_event(board::EventKind kind, LaneId lane, const board::Event& about) {
-  FlowEvent event{.leg = kLeg, .lane = lane, .event = about};
+FlowEvent World::flow_event(board::EventKind kind, FlowRef flow, const board::Event& about) {
+  FlowEvent event{.leg = flow.leg, .lane = flow.lane, .event = about};
   event.event.kind = kind;
   return event;
 }
@@ -164,7 +170,7 @@ FlowEvent World::flow_event(board::EventKind kind, LaneId lane, const board::Eve
 // What a worker makes of a command.
 void World::work(const recovery::LaneCommand& command) {
   const auto tell = [&](board::EventKind kind, recovery::Range range, uint64_t digest = 0) {
-    events_.push_back(flow_event(kind, command.lane,
+    events_.push_back(flow_event(kind, command.flow,
                                  {.object = command.object.value(),
                                   .tag = command.tag,
                                   .offset = range.offset,
@@ -196,19 +202,21 @@ void World::arrive() {
   const std::vector<HonestPeer::Wanted> wanted = peer.take_wanted();
   const bool asked = peer.take_asked();
   if (scene.role != Role::kDestination || (wanted.empty() && !asked)) return;
+  LegId leg;  // by which it comes
+  while (leg.value() + 1 < lines_.size() && !lines_[leg.value()].stream) ++leg;
   for (const auto& [object, range] : wanted) {
     const recovery::ExtentMap map(content.layout(object));
     for (uint64_t at = range.offset; at < range.end(); at += kExtent) {
       const ExtentId extent = map.extent_at(at);
       damaged.erase({object, extent});
-      events_.push_back(flow_event(board::EventKind::kExtentWritten, LaneId(0),
+      events_.push_back(flow_event(board::EventKind::kExtentWritten, {.leg = leg, .lane = {}},
                                    {.object = object.value(),
                                     .offset = map.range_of(extent).offset,
                                     .length = map.range_of(extent).length,
                                     .digest = Content::crc(object, extent)}));
     }
   }
-  say(peer.all_was_sent());
+  say(peer.all_was_sent(), leg);
 }
 
 std::vector<catalog::File> World::first_files() {

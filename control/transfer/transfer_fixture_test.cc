@@ -71,14 +71,17 @@ World::World(Scene its_scene)
   peer.packs = scene.packs;
   peer.grows = scene.grows;
   peer.bare_end = scene.bare_end;
+  lines_.resize(scene.legs);
   if (!scene.initiator) {
     transfer_ = std::make_unique<Transfer>(scene.settings, kId, "there", 1, now_ns);
+    while (transfer_->legs() < scene.legs) transfer_->add_leg("there");
     return;
   }
   std::optional<std::vector<catalog::File>> sources;
   if (scene.opened) sources = first_files();
   transfer_ = std::make_unique<Transfer>(scene.settings, kId, "there", scene.role, request_of(scene),
                                          std::move(sources), 1, now_ns);
+  while (transfer_->legs() < scene.legs) transfer_->add_leg("there");
 }
 
 // ---- what happens ------------------------------------------------------------------------------
@@ -87,6 +90,8 @@ World& World::start() {
   post(Begin{});
   attach();
   if (!scene.initiator) peer_calls(adopts_);
+  // The peer calls for other legs once files are agreed upon.
+  if (!scene.initiator && scene.legs > 1 && peer.known) peer_calls_again();
   return *this;
 }
 
@@ -111,8 +116,8 @@ void World::run() {
 
 void World::step(Event event) {
   if (auto* const of_flow = std::get_if<FlowEvent>(&event);
-      of_flow != nullptr && of_flow->lane.value() < slots_.size()) {
-    of_flow->state = &slots_[of_flow->lane.value()]->state;
+      of_flow != nullptr && of_flow->lane.value() < line(of_flow->leg).slots.size()) {
+    of_flow->state = &line(of_flow->leg).slots[of_flow->lane.value()]->state;
   }
   if (std::holds_alternative<BoardAttached>(event)) attached_ = true;
   for (const Effect& effect : transfer_->step(event, now_ns)) perform(effect);
@@ -120,40 +125,54 @@ void World::step(Event event) {
   phases.insert(phase());
   leg_phases.insert(leg_phase());
   handshake_phases.insert(handshake_phase());
-  if (!attached_ || !claim_) return;
-  if (!adopts_) slots_.clear();
-  claim_.reset();
-  events_.push_back(FlowsClaimed{.leg = kLeg, .adopted = adopts_, .random = 7});
+  for (uint32_t i = 0; attached_ && i < lines_.size(); ++i) {
+    if (!std::exchange(lines_[i].claim, std::nullopt)) continue;
+    if (!adopts_) lines_[i].slots.clear();
+    events_.push_back(FlowsClaimed{.leg = LegId(i), .adopted = adopts_, .random = 7});
+  }
 }
 
 void World::lose_board() {
-  slots_.clear();
+  for (Line& each : lines_) each.slots.clear();
   attached_ = false;
   ++generation;
   post(BoardLost{});
 }
 
-void World::lose_stream() {
-  if (!std::exchange(stream_, false)) return;
-  forget_what_was_heard();
-  post(StreamEnded{.leg = kLeg, .reason = "as the test wants it"});
+void World::lose_stream(LegId leg) {
+  if (!std::exchange(line(leg).stream, false)) return;
+  forget_what_was_heard(leg);
+  post(StreamEnded{.leg = leg, .reason = "as the test wants it"});
 }
 
-void World::peer_calls(bool renew) { peer_calls_with(peer.call(renew)); }
+void World::peer_calls(bool renew, LegId leg) { peer_calls_with(peer.call(renew, leg.value())); }
 
 void World::peer_calls_with(const Hello& hello) {
-  calls_ = true;
-  post(PeerCalled{.leg = kLeg, .hello = hello});
+  line(LegId(hello.leg)).calls = true;
+  post(PeerCalled{.leg = LegId(hello.leg), .hello = hello});
+}
+
+void World::peer_calls_again() {
+  for (uint32_t i = 0; i < lines_.size() && !over; ++i) {
+    if (!lines_[i].stream && (i == 0 || peer.known)) peer_calls(false, LegId(i));
+  }
+}
+
+void World::close_flows(LegId leg) {
+  for (uint32_t i = 0; i < line(leg).slots.size(); ++i)
+    post(flow_event(board::EventKind::kFlowClosed, {.leg = leg, .lane = LaneId(i)}));
 }
 
 void World::tick() {
-  if (slots_.empty()) return;
-  std::vector<const board::FlowSlot*> lanes;
-  for (const auto& slot : slots_) {
-    slot->state.last_peer_ns = now_ns;  // the path is well
-    lanes.push_back(slot.get());
+  for (uint32_t i = 0; i < lines_.size() && !over; ++i) {
+    if (lines_[i].slots.empty()) continue;
+    std::vector<const board::FlowSlot*> lanes;
+    for (const auto& slot : lines_[i].slots) {
+      slot->state.last_peer_ns = now_ns;  // the path is well
+      lanes.push_back(slot.get());
+    }
+    post(Tick{.leg = LegId(i), .lanes = lanes});
   }
-  post(Tick{.leg = kLeg, .lanes = lanes});
 }
 
 void World::pass(uint64_t ns) {
@@ -161,7 +180,8 @@ void World::pass(uint64_t ns) {
   while (!over && now_ns < until_ns) {
     const uint64_t due_ns = transfer_->due_ns();
     uint64_t next_ns = std::min(until_ns, due_ns > now_ns ? due_ns : now_ns + kTickNs);
-    if (!slots_.empty()) next_ns = std::min(next_ns, now_ns + kTickNs);
+    const bool ticks = std::ranges::any_of(lines_, [](const Line& each) { return !each.slots.empty(); });
+    if (ticks) next_ns = std::min(next_ns, now_ns + kTickNs);
     now_ns = next_ns;
     tick();
     if (over || transfer_->due_ns() > now_ns) continue;
@@ -176,9 +196,12 @@ void World::restart(bool adopt, Recovered found) {
   events_.clear();
   held_.clear();
   plans_.clear();
-  stream_ = calls_ = attached_ = over = false;
-  claim_.reset();
-  if (!adopt) slots_.clear();
+  attached_ = over = false;
+  for (uint32_t i = 0; i < lines_.size(); ++i) {
+    lines_[i].stream = lines_[i].calls = false;
+    lines_[i].claim.reset();
+    if (!adopt || i > 0) lines_[i].slots.clear();  // one leg goes on with its flows
+  }
   in_memory_.clear();
   listed_.reset();
   adopts_ = adopt;
@@ -207,7 +230,7 @@ void World::release(bool reversed) {
   if (reversed) late = reverse(std::move(late));
   for (Event& event : late) {
     // A call that was taken, and has ended since, ended.
-    if (auto* const call = std::get_if<CallEnded>(&event); call != nullptr && !stream_) {
+    if (auto* const call = std::get_if<CallEnded>(&event); call != nullptr && !line(call->leg).stream) {
       call->status = Error{ErrorCode::kPeerUnreachable, "it has ended meanwhile"};
     }
     post(event);
@@ -266,29 +289,31 @@ void World::perform(const Effect& effect) {
 
 std::optional<Event> World::answer(const Effect& effect, const std::optional<Error>& error) {
   const Status status = error ? Status(*error) : Status();
-  if (std::holds_alternative<Call>(effect)) {
+  if (const auto* call = std::get_if<Call>(&effect)) {
     if (error || !reachable) {
-      return CallEnded{.leg = kLeg, .status = error.value_or(Error{ErrorCode::kPeerUnreachable, "nobody"})};
+      return CallEnded{.leg = call->leg,
+                       .status = error.value_or(Error{ErrorCode::kPeerUnreachable, "nobody"})};
     }
-    stream_ = true;
-    return CallEnded{.leg = kLeg};
+    line(call->leg).stream = true;
+    return CallEnded{.leg = call->leg};
   }
-  if (std::holds_alternative<TakeCall>(effect)) {
-    forget_what_was_heard();
-    EXPECT_TRUE(std::exchange(calls_, false)) << "a call that waits is taken";
-    stream_ = true;
-    if (!peer.last_words.empty()) say({peer.last_words.begin() + 1, peer.last_words.end()});
+  if (const auto* taken = std::get_if<TakeCall>(&effect)) {
+    forget_what_was_heard(taken->leg);
+    EXPECT_TRUE(std::exchange(line(taken->leg).calls, false)) << "a call that waits is taken";
+    line(taken->leg).stream = true;
+    if (!peer.last_words.empty()) say({peer.last_words.begin() + 1, peer.last_words.end()}, taken->leg);
   } else if (const auto* refusal = std::get_if<RefuseCall>(&effect)) {
-    EXPECT_TRUE(std::exchange(calls_, false)) << "a call that waits is refused";
+    EXPECT_TRUE(std::exchange(line(refusal->leg).calls, false)) << "a call that waits is refused";
     refused.push_back(refusal->word);
   } else if (const auto* sent = std::get_if<Send>(&effect)) {
-    send(sent->message);
-  } else if (std::holds_alternative<HangUp>(effect)) {
-    stream_ = false;
-    forget_what_was_heard();
+    send(sent->message, sent->leg);
+  } else if (const auto* hang_up = std::get_if<HangUp>(&effect)) {
+    line(hang_up->leg).stream = false;
+    forget_what_was_heard(hang_up->leg);
   } else if (const auto* written = std::get_if<WriteJournal>(&effect)) {
     if (!error) write(written->batch);
-    return JournalWritten{.entry = written->entry, .object = written->object, .status = status};
+    return JournalWritten{
+        .entry = written->entry, .object = written->object, .status = status, .of_leg = written->of_leg};
   } else if (std::holds_alternative<Over>(effect)) {
     over = true;
   } else if (std::optional<Event> event = answer_of_board(effect, status)) {
@@ -301,26 +326,28 @@ std::optional<Event> World::answer(const Effect& effect, const std::optional<Err
 
 // ---- the peer ----------------------------------------------------------------------------------
 
-void World::send(const Message& message) {
-  if (!stream_) return;
+void World::send(const Message& message, LegId leg) {
+  if (!line(leg).stream) return;
   said_.push_back(message);
-  say(peer.hear(message));
-  if (peer.take_leave()) return lose_stream();
+  say(peer.hear(message, leg.value()), leg);
+  if (peer.take_leave()) return lose_stream(leg);
   if (data) arrive();
 }
 
-void World::say(std::vector<Message> words) {
+void World::say(std::vector<Message> words, LegId leg) {
   for (Message& word : words) {
     if (mute.contains(std::string(message_name(word)))) continue;
     twist(word);
-    events_.push_back(Received{.leg = kLeg, .message = std::move(word)});
+    events_.push_back(Received{.leg = leg, .message = std::move(word)});
   }
 }
 
 // What was on its way is not heard any more.
-void World::forget_what_was_heard() {
-  std::erase_if(events_, [](const Event& event) {
-    return std::holds_alternative<Received>(event) || std::holds_alternative<StreamEnded>(event);
+void World::forget_what_was_heard(LegId leg) {
+  std::erase_if(events_, [leg](const Event& event) {
+    const auto* const heard = std::get_if<Received>(&event);
+    const auto* const ended = std::get_if<StreamEnded>(&event);
+    return (heard != nullptr && heard->leg == leg) || (ended != nullptr && ended->leg == leg);
   });
 }
 

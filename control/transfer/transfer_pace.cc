@@ -22,19 +22,33 @@ int64_t Transfer::unix_ns(uint64_t now_ns) const {
 Pace::Stage Transfer::pace_stage() const {
   if (paused_ || cancelled_) return Pace::Stage::kAway;
   if (phase_ == P::kQueued && job_.initiator) return Pace::Stage::kWaits;
-  const bool moves = phase_ == P::kActive && legs_.front()->phase() == LegPhase::kMoving;
+  const bool moves =
+      phase_ == P::kActive && any_leg([](const Leg& leg) { return leg.phase() == LegPhase::kMoving; });
   return moves ? Pace::Stage::kMoves : Pace::Stage::kAway;
 }
 
 uint64_t Transfer::cap_bps() const {
-  uint64_t cap_bps = legs_.front()->agreement().rate_bps;
+  uint64_t cap_bps = 0;
+  for (const auto& leg : legs_) cap_bps = std::max(cap_bps, leg->agreement().rate_bps);
   if (cap_bps == 0 && job_.request) cap_bps = job_.request->options.rate_bps;  // nothing is agreed upon yet
   return rate::stricter_bps(cap_bps, job_.rate_limit_bps());
 }
 
+Transfer::RateSum Transfer::rate_sum() const {
+  RateSum sum;
+  for (LegId leg; job_.source() != nullptr && leg < legs_.end_id(); ++leg) {
+    const rate::Share* const rate = job_.source()->rate(leg);
+    if (rate == nullptr) continue;
+    sum.known = true;
+    sum.rate_bps += rate->rate_bps();
+    sum.cap_bps += rate->cap_bps();
+  }
+  return sum;
+}
+
 Pace::Sight Transfer::sight(uint64_t now_ns) const {
-  const Leg& leg = *legs_.front();
-  const control::FlowFigures& figures = leg.lanes().figures();
+  const Leg& leg = shown_leg();
+  const control::FlowFigures figures = job_.legs.figures();
   const uint64_t total = job_.has_end() ? job_.bytes_total() : job_.request ? job_.request->source_bytes : 0;
   Pace::Sight sight{.stage = pace_stage(),
                     .size_known = job_.has_end() || total != 0,
@@ -44,21 +58,19 @@ Pace::Sight Transfer::sight(uint64_t now_ns) const {
   uint64_t cap_bps = this->cap_bps();
   uint32_t chunk_bytes = leg.agreement().chunk_bytes;
   if (chunk_bytes == 0 && job_.request) chunk_bytes = job_.request->options.chunk_bytes;
-  if (job_.source() != nullptr && job_.source()->leg().rate() != nullptr)
-    cap_bps = std::min(cap_bps, job_.source()->leg().rate()->cap_bps());
-  const uint64_t done = std::max(shown_.bytes_done, job_.bytes_done(figures));
-  sight.load = {
-      .path = {.peer = leg.peer_name(), .outgoing = job_.role == Role::kSource, .generated = generated},
-      .order = times_.started_unix_ns,
-      .bytes_left = total - std::min(total, done),
-      .cap_bps = data_bps(cap_bps, chunk_bytes)};
+  if (const RateSum sum = rate_sum(); sum.known) cap_bps = std::min(cap_bps, sum.cap_bps);
+  const uint64_t done = std::max(shown_.bytes_done, job_.bytes_done());
+  sight.load = {.path = {.peer = peer(), .outgoing = job_.role == Role::kSource, .generated = generated},
+                .order = times_.started_unix_ns,
+                .bytes_left = total - std::min(total, done),
+                .cap_bps = data_bps(cap_bps, chunk_bytes)};
   return sight;
 }
 
 // A source knows what it waited for; a destination only whether its own disk was too slow, and otherwise how
 // near to its cap it was.
 Limit Transfer::limit_now(double cap_bps) {
-  const control::FlowFigures figures = legs_.front()->lanes().figures();
+  const control::FlowFigures figures = job_.legs.figures();
   const control::FlowFigures before = std::exchange(going_.before, figures);
   if (job_.source() == nullptr) {
     if (figures.no_room > before.no_room) return Limit::kDestinationDisk;
@@ -68,13 +80,13 @@ Limit Transfer::limit_now(double cap_bps) {
   }
   const control::Blocked blocked = figures.blocked.since(before.blocked);
   if (blocked.source_ns > Pace::kLookNs / 2) return Limit::kSourceDisk;
-  const rate::Share* const rate = job_.source()->leg().rate();
-  if (rate == nullptr) return Limit::kPath;
-  const auto rate_bps = static_cast<double>(rate->rate_bps());
+  const RateSum rate = rate_sum();
+  if (!rate.known) return Limit::kPath;
+  const auto rate_bps = static_cast<double>(rate.rate_bps);
   if (figures.peer_advice_bps != 0 && static_cast<double>(figures.peer_advice_bps) * kNearly <= rate_bps)
     return Limit::kDestinationDisk;
   if (blocked.credit_ns > Pace::kLookNs / 2) return Limit::kDestinationDisk;
-  return rate_bps >= kNearly * static_cast<double>(rate->cap_bps()) ? Limit::kCap : Limit::kPath;
+  return rate_bps >= kNearly * static_cast<double>(rate.cap_bps) ? Limit::kCap : Limit::kPath;
 }
 
 void Transfer::keep_pace(uint64_t now_ns) {
@@ -84,8 +96,7 @@ void Transfer::keep_pace(uint64_t now_ns) {
   if (seen.stage == Pace::Stage::kMoves) seen.limit = limit_now(seen.load.cap_bps);
   const std::optional<Error> error = going_.pace.look(seen, now_ns, out_);
   if (job_.source() != nullptr)
-    job_.source()->leg().reserve(
-        wire_bps(going_.pace.reserved_bps(), legs_.front()->agreement().chunk_bytes));
+    job_.source()->reserve(wire_bps(going_.pace.reserved_bps(), shown_leg().agreement().chunk_bytes));
   if (going_.pace.take_judged()) write_record(Entry::kJudged, Durability::kProcess, now_ns);
   if (error) give_up(*error, now_ns);
 }

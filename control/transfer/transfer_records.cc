@@ -14,11 +14,13 @@ namespace {
 
 // Whether a record makes sense: it may come from a damaged or edited file.
 bool makes_sense(const Saved& saved) {
-  const LegRecord& leg = saved.record.legs.front();
-  if (leg.flows.size() > control::kLanesMax || saved.files.size() > catalog::kFilesMax) return false;
+  const std::vector<LegRecord>& legs = saved.record.legs;
+  if (legs.empty() || legs.size() > kLegsMax || saved.files.size() > catalog::kFilesMax) return false;
+  if (std::ranges::any_of(legs, [](const LegRecord& leg) { return leg.flows.size() > control::kLanesMax; }))
+    return false;
   if (saved.files.empty()) return true;
-  if (!leg.agreement || saved.record.role == Role::kUnknown) return false;
-  const Agreement& agreement = *leg.agreement;
+  if (agreement_of(saved.record) == nullptr || saved.record.role == Role::kUnknown) return false;
+  const Agreement& agreement = *agreement_of(saved.record);
   const uint32_t extent_bytes = agreement.extent_bytes;
   if (extent_bytes < kExtentBytesMin || extent_bytes > wire::kExtentBytesMax ||
       (extent_bytes & (extent_bytes - 1)) != 0 || !good_partition(agreement.partition_bytes, extent_bytes) ||
@@ -41,7 +43,7 @@ Transfer::Transfer(const ThisNode& settings, const Saved& saved, std::optional<E
     : Transfer(settings, saved.record.id, saved.record.legs.front().peer, saved.record.started_unix_ns,
                now_ns) {
   const Record& record = saved.record;
-  const LegRecord& leg = record.legs.front();
+  for (size_t i = 1; i < std::min<size_t>(record.legs.size(), kLegsMax); ++i) add_leg(record.legs[i].peer);
   job_.initiator = record.initiator;
   job_.role = record.role;
   job_.request = record.request;
@@ -56,7 +58,7 @@ Transfer::Transfer(const ThisNode& settings, const Saved& saved, std::optional<E
   if (has_ended(record.state)) {
     outcome_ = record.state;
     files_.left = record.files_left;
-    peer_.unaware = leg.peer_unaware;
+    peer_.unaware = transfer::peer_unaware(record);
     error_ = record.error;
   } else if (paused_) {
     held_ = record.error;
@@ -72,7 +74,7 @@ Transfer::Transfer(const ThisNode& settings, const Saved& saved, std::optional<E
   if (saved.files.empty() || job_.role == Role::kSource) files_.left = false;  // whatever the record says
   if (saved.files.empty()) return;
   job_.began = true;
-  job_.terms = leg.agreement;
+  job_.terms = *agreement_of(record);
   Status status;
   if (job_.role == Role::kSource) {
     Result<SourceEnd> end = SourceEnd::restore(settings_, *job_.terms, saved);
@@ -85,10 +87,21 @@ Transfer::Transfer(const ThisNode& settings, const Saved& saved, std::optional<E
   }
   if (status) {
     // Flows of a transfer that is paused are not gone on with: they end as those of nobody.
-    if (!outcome_) legs_.front()->restore(leg, !paused_, out_);
+    if (!outcome_) restore_legs(record);
   } else {
     if (!outcome_) error_ = status.error();
     files_.left = false;
+  }
+}
+
+// Only one leg goes on with its flows: what their workers hold is asked for when no others write. Those of
+// others end as flows of nobody, and these legs begin anew.
+void Transfer::restore_legs(const Record& record) {
+  bool claim = !paused_;
+  for (size_t i = 0; i < legs_.size(); ++i) {
+    const bool has_flows = !record.legs[i].flows.empty();
+    legs_[LegId(static_cast<uint32_t>(i))]->restore(record.legs[i], claim, out_);
+    if (has_flows) claim = false;
   }
 }
 
@@ -119,14 +132,18 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
     record.legs.back().peer_unaware = peer_.unaware;
   }
   // Open flows are counted by their slots, which the next control reads when it goes on with them.
-  const LaneSet& lanes = legs_.front()->lanes();
-  const bool open = !record.legs.front().flows.empty();
-  record.summary = summary(open ? lanes.former_figures() : lanes.all_figures(), now_ns);
+  control::FlowFigures figures;
+  for (LegId leg; leg < legs_.end_id(); ++leg) {
+    const LaneSet& lanes = legs_[leg]->lanes();
+    figures.add(record.legs[leg.value()].flows.empty() ? lanes.all_figures() : lanes.former_figures());
+  }
+  record.summary = summary(figures, now_ns);
   return record;
 }
 
-void Transfer::write(Entry entry, Batch batch, Durability durability) {
-  out_.add(WriteJournal{.entry = entry, .batch = std::move(batch), .durability = durability});
+void Transfer::write(Entry entry, Batch batch, Durability durability, LegId of_leg) {
+  out_.add(
+      WriteJournal{.entry = entry, .batch = std::move(batch), .durability = durability, .of_leg = of_leg});
 }
 
 void Transfer::write_record(Entry entry, Durability durability, uint64_t now_ns) {
@@ -155,7 +172,9 @@ void Transfer::take_over(const Record& record, int64_t unix_now_ns) {
   const uint64_t since_start_ns =
       clock_is_well ? static_cast<uint64_t>(unix_now_ns - record.started_unix_ns) : 0;
   times_.before_ns = std::max(record.summary.elapsed_ns, since_start_ns);
-  if (record.summary.data_elapsed_ns == 0 && record.legs.front().flows.empty()) return;
+  const bool has_flows =
+      std::ranges::any_of(record.legs, [](const LegRecord& leg) { return !leg.flows.empty(); });
+  if (record.summary.data_elapsed_ns == 0 && !has_flows) return;
   const uint64_t until_data_ns =
       record.summary.elapsed_ns - std::min(record.summary.elapsed_ns, record.summary.data_elapsed_ns);
   times_.data_before_ns = times_.before_ns - until_data_ns;

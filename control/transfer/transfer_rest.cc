@@ -18,17 +18,26 @@ constexpr uint64_t kComeAgainNs = 100 * kMillisecondNs;
 
 }  // namespace
 
+void Transfer::rest_leg(Leg& leg, const AttemptEnd& end, uint64_t now_ns) {
+  leg.backoff().interrupted(now_ns, end.peer_paused);
+  if (end.place != 0) leg.backoff().come_again(now_ns, end.place * kComeAgainNs);
+  leg.expect_call(now_ns);
+}
+
 void Transfer::rest(const Error& error, const AttemptEnd& end, uint64_t now_ns) {
-  const std::string node = "node " + legs_.front()->peer_name();
+  const std::string node = "node " + peers();
   rest_ = Rest{.error = error,
                .end = end,
                .name = end.place != 0    ? node + ": its turn, " + place_text(end.place, end.places)
                        : end.peer_paused ? node + " (paused by its operator)"
                        : job_.initiator  ? error.message
                                          : node};
-  legs_.front()->backoff().interrupted(now_ns, end.peer_paused);
-  if (end.place != 0) legs_.front()->backoff().come_again(now_ns, end.place * kComeAgainNs);
-  legs_.front()->expect_call(now_ns);
+  for (auto& leg : legs_) {
+    if (ends_.rested.contains(leg->id())) continue;
+    const auto its = ends_.how.find(leg->id());
+    rest_leg(*leg, its == ends_.how.end() ? end : its->second, now_ns);
+  }
+  ends_ = {};
   // A session that only waits for its turn, here or at the peer, keeps its number in the queue.
   if (end.place != 0 || phase_ == P::kQueued) {
     step_aside();
@@ -40,28 +49,27 @@ void Transfer::rest(const Error& error, const AttemptEnd& end, uint64_t now_ns) 
 
 void Transfer::keep_resting(uint64_t now_ns) {
   if (release_ != Release::kNone) return;
-  Leg& leg = *legs_.front();
-  if (leg.inquiring(!cancelled_ && !detached_ && !paused_, now_ns, out_)) return;
-  if (leg.take_peer_pauses() && !files_.away) return let_go_of_files();
+  if (speaker().inquiring(!cancelled_ && !detached_ && !paused_, now_ns, out_)) return;
+  if (speaker().take_peer_pauses() && !files_.away) return let_go_of_files();
   if (cancelled_) return end_with(error_, now_ns);
   if (detached_) return leave();
   if (paused_) return hold(std::nullopt, now_ns);
-  if (job_.initiator && now_ns >= leg.backoff().since_ns() + settings_.resume_timeout_ns) {
+  if (job_.initiator && now_ns >= in_vain_since_ns() + settings_.resume_timeout_ns) {
     return hold(rest_->error, now_ns);
   }
-  if (!job_.initiator && now_ns >= leg.backoff().since_ns() + settings_.keep_ns) {
+  if (!job_.initiator && now_ns >= in_vain_since_ns() + settings_.keep_ns) {
     return end_with(Error{ErrorCode::kPeerUnreachable,
                           fmt::format("node {} has not called for {} s: its unfinished session is given up",
-                                      leg.peer_name(), settings_.keep_ns / kSecondNs)},
+                                      peers(), settings_.keep_ns / kSecondNs)},
                     now_ns);
   }
   // Nothing is kept of what was not agreed upon: whoever began it may begin it once more.
-  if (!job_.initiator && !job_.began && !leg.call_waits()) return end_with(rest_->error, now_ns);
-  if (!leg.attached() && !leg.told_of_end()) return;
-  if (job_.initiator ? now_ns < leg.backoff().next_ns() : !leg.call_waits()) return;
+  if (!job_.initiator && !job_.began && !call_waits()) return end_with(rest_->error, now_ns);
+  if (!attached() && !told_of_end()) return;
+  if (job_.initiator ? now_ns < next_attempt_ns() : !call_waits()) return;
   held_.reset();
   rest_.reset();
-  if (leg.told_of_end()) return begin_attempts(now_ns);  // that much can be heard without a place
+  if (told_of_end()) return begin_attempts(now_ns);  // that much can be heard without a place
   take_files_again(now_ns);
 }
 
@@ -83,7 +91,7 @@ void Transfer::hold(const std::optional<Error>& error, uint64_t now_ns) {
 }
 
 void Transfer::enter_pause(uint64_t now_ns) {
-  legs_.front()->expect_call(now_ns);
+  speaker().expect_call(now_ns);
   give_up_place();
   phase_.change(P::kPaused);
   let_go_of_files();
@@ -107,13 +115,11 @@ void Transfer::take_files_again(uint64_t now_ns) {
 
 void Transfer::keep_paused(uint64_t now_ns) {
   if (release_ != Release::kNone) return;
-  Leg& leg = *legs_.front();
-  if (leg.inquiring(!cancelled_ && !detached_ && paused_, now_ns, out_)) return;
-  if (leg.call_waits() && !leg.told_of_end())
-    leg.refuse_call(Pause{.node = settings_.node_name}, now_ns, out_);
+  if (speaker().inquiring(!cancelled_ && !detached_ && paused_, now_ns, out_)) return;
+  refuse_calls(Pause{.node = settings_.node_name}, now_ns);
   if (cancelled_) return end_with(error_, now_ns);
   if (detached_) return leave();
-  if (leg.told_of_end()) return begin_attempts(now_ns);  // that much can be heard while it is paused
+  if (told_of_end()) return begin_attempts(now_ns);  // that much can be heard while it is paused
   if (paused_) return;
   take_files_again(now_ns);
 }

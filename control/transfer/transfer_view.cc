@@ -42,6 +42,11 @@ void add_causes(const Summary& summary, View* view) {
   view->bottleneck = {.now = tally.whole(), .causes = tally.shares()};
 }
 
+std::string leg_state(Siblings::Stage stage) {
+  constexpr const char* kNames[] = {"away", "waiting", "beginning", "moving", "ending", "ending"};
+  return kNames[static_cast<size_t>(stage)];
+}
+
 // What is not as it was wished for of a session that has succeeded.
 void note_shortfall(View* view) {
   if (view->names.failed != 0) {
@@ -58,9 +63,9 @@ void note_shortfall(View* view) {
 }  // namespace
 
 Summary Transfer::summary(const control::FlowFigures& all, uint64_t now_ns) const {
-  const Leg& leg = *legs_.front();
+  const Leg& leg = shown_leg();
   Summary summary;
-  summary.bytes_done = job_.bytes_done(leg.lanes().figures());
+  summary.bytes_done = job_.bytes_done();
   if (phase_ < TransferPhase::kEnding || !job_.complete())
     summary.bytes_done = std::max(summary.bytes_done, shown_.bytes_done);
   summary.bytes_sent = before_.bytes_sent + all.bytes;
@@ -94,7 +99,7 @@ Summary Transfer::summary(const control::FlowFigures& all, uint64_t now_ns) cons
 }
 
 ViewState Transfer::view_state() const {
-  const Leg& leg = *legs_.front();
+  const Leg& leg = shown_leg();
   if (outcome_) return view_of_end(*outcome_);
   switch (phase_) {
     case TransferPhase::kPaused:
@@ -131,7 +136,7 @@ ViewState Transfer::view_state() const {
 }
 
 std::string Transfer::waiting_for() const {
-  const Leg& leg = *legs_.front();
+  const Leg& leg = shown_leg();
   switch (phase_) {
     case TransferPhase::kPaused:
       return "an operator: 'sluice session continue " + job_.id.substr(0, 8) + "'";
@@ -182,6 +187,19 @@ std::vector<FileView> Transfer::file_views() const {
   return views;
 }
 
+std::vector<LegView> Transfer::leg_views() const {
+  std::vector<LegView> views;
+  for (const auto& leg : legs_) {
+    views.push_back({.peer = leg->peer_name(),
+                     .state = leg_state(job_.legs.stage(leg->id())),
+                     .waiting_for = leg->waiting_for(),
+                     .lanes = static_cast<uint32_t>(leg->lanes().size()),
+                     .rate_bps = leg->moving() ? leg->watch().leg_rate_bps() : std::nullopt,
+                     .figures = leg->lanes().all_figures()});
+  }
+  return views;
+}
+
 View Transfer::view(uint64_t now_ns) const {
   View view = overview(now_ns);
   view.files = file_views();
@@ -189,17 +207,18 @@ View Transfer::view(uint64_t now_ns) const {
 }
 
 View Transfer::overview(uint64_t now_ns) const {
-  const Leg& leg = *legs_.front();
+  const Leg& leg = shown_leg();
   View view;
   view.id = job_.id;
   view.state = view_state();
   view.asker.of_this_node = job_.initiator;
   view.role = job_.role;
-  view.peer = leg.peer_name();
+  view.peer = peers();
+  view.legs = leg_views();
   if (job_.request) view.asker = asker_of(job_.initiator, *job_.request);
   view.bytes_total = job_.bytes_total();
   view.names.listing = job_.has_end() && job_.catalog()->growing();
-  view.summary = summary(leg.lanes().all_figures(), now_ns);
+  view.summary = summary(all_figures(), now_ns);
   add_causes(view.summary, &view);
   if (leg.phase() == LegPhase::kMoving) view.bottleneck.now = leg.watch().bottleneck().now();
   if (leg.moving()) view.rate_bps = leg.watch().rate_bps();
@@ -215,9 +234,10 @@ View Transfer::overview(uint64_t now_ns) const {
   if (view.lanes != 0) view.protection = wire::protection_name(leg.agreement().protection);
   view.rate_limit_bps = cap_bps();
   if (view.lanes != 0) view.rate_mode = rate::mode_name(leg.agreement().mode);
-  if (job_.source() != nullptr && job_.source()->leg().rate() != nullptr && leg.moving()) {
-    view.rate_limit_bps = job_.source()->leg().rate()->cap_bps();
-    view.rate_condition = job_.source()->leg().rate()->condition();
+  if (const RateSum sum = rate_sum(); sum.known && leg.moving()) {
+    view.rate_limit_bps = sum.cap_bps;
+    if (const rate::Share* const rate = job_.source()->rate(leg.id()))
+      view.rate_condition = rate->condition();
   }
   view.started_unix_ns = times_.started_unix_ns;
   view.waiting_for = waiting_for();
@@ -240,8 +260,9 @@ View view_of(const Saved& saved) {
   view.state = view_of_end(record.state);
   view.asker.of_this_node = record.initiator;
   view.role = record.role;
-  const LegRecord& leg = record.legs.front();
-  view.peer = leg.peer;
+  const Agreement* const agreement = agreement_of(record);
+  view.peer = peers_of(record.legs);
+  for (const LegRecord& leg : record.legs) view.legs.push_back({.peer = leg.peer, .state = "away"});
   if (record.request) view.asker = asker_of(record.initiator, *record.request);
   const bool source = record.role == Role::kSource;
   uint32_t object = 0;
@@ -252,8 +273,8 @@ View view_of(const Saved& saved) {
     one.source = source ? file.shown : file.name;
     one.destination = source ? file.peer_path : file.shown;
     one.bytes_done = done ? file.size_bytes : 0;
-    if (done && leg.agreement) {
-      one.digest_source = one.digest_destination = control::digest_hex(leg.agreement->crc_kind, file.digest);
+    if (done && agreement != nullptr) {
+      one.digest_source = one.digest_destination = control::digest_hex(agreement->crc_kind, file.digest);
     }
     view.bytes_total += file.size_bytes;
     view.names.listing = file.list == catalog::ListState::kGrowing;
@@ -261,14 +282,14 @@ View view_of(const Saved& saved) {
   }
   view.summary = record.summary;
   add_causes(view.summary, &view);
-  if (leg.agreement) {
-    view.lanes = leg.agreement->lanes;
-    view.chunk_bytes = leg.agreement->chunk_bytes;
-    view.chunk_reason = rate::size_reason_name(leg.agreement->chunk_reason);
-    view.crc = wire::crc_kind_name(leg.agreement->crc_kind);
-    view.protection = wire::protection_name(leg.agreement->protection);
-    view.rate_limit_bps = leg.agreement->rate_bps;
-    view.rate_mode = rate::mode_name(leg.agreement->mode);
+  if (agreement != nullptr) {
+    view.lanes = agreement->lanes;
+    view.chunk_bytes = agreement->chunk_bytes;
+    view.chunk_reason = rate::size_reason_name(agreement->chunk_reason);
+    view.crc = wire::crc_kind_name(agreement->crc_kind);
+    view.protection = wire::protection_name(agreement->protection);
+    view.rate_limit_bps = agreement->rate_bps;
+    view.rate_mode = rate::mode_name(agreement->mode);
   }
   view.started_unix_ns = record.started_unix_ns;
   view.queue.priority = record.priority;

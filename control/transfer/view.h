@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "control/board/figures.h"
 #include "control/words/records.h"
 
 namespace sluice::transfer {
@@ -85,6 +86,15 @@ struct AskerView {
   std::optional<LocalFiles> local_files;
 };
 
+struct LegView {
+  std::string peer;
+  std::string state;        // "away", "waiting", "beginning", "moving", "ending"
+  std::string waiting_for;  // of this leg, or empty
+  uint32_t lanes = 0;
+  std::optional<double> rate_bps;  // payload over the last second, by this leg; nothing: there is no figure
+  control::FlowFigures figures;    // of all its attempts
+};
+
 struct View {
   std::string id;
   ViewState state = ViewState::kNegotiating;
@@ -92,6 +102,7 @@ struct View {
   Role role = Role::kUnknown;
   std::string peer;
   std::vector<FileView> files;
+  std::vector<LegView> legs;
   NamesView names;
   uint64_t bytes_total = 0;
   Summary summary;

@@ -38,7 +38,14 @@ class DataEnd {
   virtual ~DataEnd() = default;
 
   // ---- an attempt ----
+  // Data is to move on this leg. The first leg begins an attempt of the end; others join it and leave it.
   virtual void start_attempt(const Way& way, uint64_t now_ns, Effects& out) = 0;
+  virtual bool running() const = 0;   // an attempt was begun, and is not over
+  virtual bool may_join() const = 0;  // then: may another leg make its handshake? Not while a list grows
+  // The attempt of this leg ends while others go on. leave(): nothing new is given to its flows. left(): they
+  // have ended.
+  virtual void leave(LegId leg, Effects& out) = 0;
+  virtual void left(LegId leg, Effects& out) = 0;
   // The flows of an earlier life of this control go on: may they? Then their files are found again.
   virtual bool may_adopt() const = 0;
   virtual void adopt_files(Effects& out) = 0;
@@ -47,27 +54,29 @@ class DataEnd {
   virtual void adopt_work(const Way& way, std::span<const board::FlowSlot* const> lanes, uint32_t tag,
                           uint64_t now_ns, Effects& out) = 0;
   virtual bool adopting() const = 0;  // not all have answered
-  // The stream was opened again: what was said on the former one may be lost.
-  virtual void on_new_stream() = 0;
+  // The stream of the leg was opened again: what was said on the former one may be lost.
+  virtual void on_new_stream(LegId leg) = 0;
   // On each stream the peer hears what it need not send. That covers every event of the board that came
   // before.
   virtual bool has_states() const = 0;
-  virtual void send_states(Effects& out) const = 0;
+  virtual void send_states(LegId leg, Effects& out) const = 0;
   // Goes on with a list of files that is still read. `request`: of an operator of this node.
   virtual Status keep_list(const Request* request, Effects& out) = 0;
   virtual bool wants_list() const = 0;      // more of it is to be read
   virtual bool waits_for_list() const = 0;  // nothing else is left to do
-  // The most that this node allows. The rate that was agreed upon bounds it as well; 0: that alone does.
+  // The most that this node allows, all legs together. The rate that was agreed upon bounds it as well; 0:
+  // that alone does.
   virtual void limit_rate(uint64_t limit_bps, Effects& out) = 0;
-  // An attempt ends in three steps. halt(): what is under way ends, and nothing new is begun. settle(): its
-  // flows have ended, and what they brought becomes durable. attempt_over(): nothing is under way.
+  // The attempt of the last leg ends in three steps. halt(): what is under way ends, and nothing new is
+  // begun. settle(): its flows have ended, and what they brought becomes durable. attempt_over(): nothing is
+  // under way.
   virtual void halt() = 0;
   virtual void settle(Effects& out) = 0;
   virtual void attempt_over() = 0;
   virtual void released() = 0;  // every descriptor was let go of
 
   // ---- what is told ----
-  virtual Status on_message(const Message& message, Effects& out) = 0;
+  virtual Status on_message(LegId leg, const Message& message, Effects& out) = 0;
   virtual Status on(const FlowEvent& event, Effects& out) = 0;
   virtual Status on(const Tick& event, uint64_t now_ns, Effects& out) = 0;
   virtual Status on(const ObjectOpened& event, Effects& out) = 0;
@@ -79,7 +88,8 @@ class DataEnd {
   virtual const catalog::Catalog& catalog() const = 0;
   virtual bool complete() const = 0;
   virtual std::optional<Error> lost() const = 0;  // it cannot be a success any more
-  virtual bool peer_ended() const = 0;            // the peer has said that all is done
+  virtual bool peer_ended(LegId leg) const = 0;   // its peer has said that all is done
+  virtual bool peer_ended() const = 0;            // some peer has
   virtual uint32_t pending() const = 0;           // was asked for, and is not answered
   virtual uint64_t steps() const = 0;             // changes with every step forward
   virtual uint64_t bytes_done(const control::FlowFigures& figures) const = 0;

@@ -50,7 +50,7 @@ struct ClaimFlows {  // of an earlier life of this control, by the leg's record 
 struct DropClaim {  // wanted no more: they end as those of nobody. ClaimFlows is answered at once
   LegId leg;
 };
-struct ReserveFlows {  // a session slot, and so many flows -> FlowsReserved
+struct ReserveFlows {  // so many flows, and the session slot if no leg has it yet -> FlowsReserved
   LegId leg;
   board::Direction direction{};
   uint32_t lanes = 0;
@@ -95,8 +95,10 @@ struct SettleLane {  // runs of lost tx_seq for the worker's next statuses (ther
 struct DrainEvents {  // every event that waits on the board comes first -> EventsDrained
   LegId leg;
 };
-struct ReleaseFlows {  // flows, buffers, objects and the slot are given back -> FlowsReleased
+struct ReleaseFlows {  // flows and buffers are given back -> FlowsReleased
   LegId leg;
+  // Flows of other legs use the objects and the slot, or will. Otherwise these are given back, too.
+  bool keep_objects = false;
 };
 
 struct OpenObject {  // at the dataplane -> ObjectOpened
@@ -119,6 +121,7 @@ struct FetchObject {  // the descriptor that the dataplane holds, for ReopenFile
 struct OpenSources {  // -> SourcesOpened
   std::vector<std::string> paths;
   selection::Selection selection;
+  LegId of_leg;  // whose handshake asks
 };
 // More of a list that is growing -> ListRead, however long that takes, also when the attempt is over, and not
 // after ReleaseFiles. If nothing of it is under way: all that is not in the catalog.
@@ -208,6 +211,7 @@ struct WriteJournal {  // -> JournalWritten
   ObjectId object;  // of kExtents (destination), kSuspect, kAnew, kFinishing, kNamed
   Batch batch;
   Durability durability = Durability::kProcess;
+  LegId of_leg;  // of kAgreed, kComplete
 };
 
 // ---- the sessions of this node -----------------------------------------------------------------

@@ -118,6 +118,7 @@ struct ObjectFetched {
 
 struct SourcesOpened {
   Result<std::vector<catalog::File>> files;
+  LegId of_leg = {};
 };
 // Answers ReadList, with its tag: what was found since, and whether that was all.
 struct ListRead {
@@ -198,6 +199,7 @@ struct JournalWritten {
   Entry entry{};
   ObjectId object;
   Status status;
+  LegId of_leg = {};
 };
 
 struct PlaceTold {  // answers AskPlace: at once, and once more when its turn has come

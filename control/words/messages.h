@@ -48,6 +48,7 @@ struct Hello {
   bool names = false;              // the call is about names (control/names), and carries no session
   bool paused = false;             // in the answer to an inquiry: an operator has to continue it there
   uint32_t share = 0;              // of the caller: the user for whom it calls, as a number; 0: an operator
+  uint32_t leg = 0;                // of the legs between these two nodes, which one
 };
 
 enum class OfferedRole : uint8_t { kUnspecified, kSource, kDestination };

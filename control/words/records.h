@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -89,6 +90,20 @@ struct Record {
   int32_t priority = 0;    // in the node's queue
   DeadlineAdmission deadline_admission = DeadlineAdmission::kNone;
 };
+
+// Of any leg: a peer may still wait for a transfer that has ended here.
+inline bool peer_unaware(const Record& record) {
+  return std::ranges::any_of(record.legs, &LegRecord::peer_unaware);
+}
+// The first of a leg; all legs agree upon how the data is cut and checked. nullptr: files were not agreed
+// upon.
+inline const Agreement* agreement_of(const Record& record) {
+  const auto leg =
+      std::ranges::find_if(record.legs, [](const LegRecord& each) { return each.agreement.has_value(); });
+  return leg == record.legs.end() ? nullptr : &*leg->agreement;
+}
+// The names of its peers, each once.
+std::string peers_of(const std::vector<LegRecord>& legs);
 
 struct FileRow {
   catalog::FileId file;

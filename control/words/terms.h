@@ -16,6 +16,7 @@
 #include "control/deadline/outlook.h"
 #include "control/rate/mode.h"
 #include "control/rate/paths.h"
+#include "control/recovery/flow_ref.h"
 #include "control/selection/selection.h"
 #include "control/words/abilities.h"
 #include "dataplane/base/number.h"
@@ -35,8 +36,9 @@ inline constexpr uint32_t kExpectedLossPpmMax = 950'000;
 inline constexpr uint64_t kSecondNs = 1'000'000'000;
 inline constexpr uint64_t kMillisecondNs = 1'000'000;
 
-// A peer of this transfer; there is one, until a file may come from several nodes.
-using LegId = Number<struct LegTag, uint32_t>;
+using recovery::FlowRef;
+using recovery::LegId;
+inline constexpr uint32_t kLegsMax = 8;
 
 enum class Role : uint8_t { kUnknown, kSource, kDestination };  // unknown: the caller has not said yet
 using options::IpFamily;

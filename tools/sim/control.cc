@@ -48,11 +48,17 @@ std::shared_ptr<Session> Control::add(std::unique_ptr<transfer::Transfer> transf
   return sessions_.back();
 }
 
+// A transfer that begins. One from the journal has its legs.
+std::unique_ptr<transfer::Transfer> Control::with_legs(std::unique_ptr<transfer::Transfer> transfer) const {
+  while (transfer->legs() < host_.plan.legs) transfer->add_leg(node_name(1 - host_.node));
+  return transfer;
+}
+
 void Control::start() {
   for (const auto& [id, saved] : host_.journal.sessions()) {
     const transfer::Record& record = saved.record;
     const bool ended = transfer::has_ended(record.state);
-    if (ended && !record.files_left && !record.legs.front().peer_unaware) continue;
+    if (ended && !record.files_left && !transfer::peer_unaware(record)) continue;
     add(std::make_unique<transfer::Transfer>(settings_, saved, std::nullopt, host_.now_ns()));
   }
   for (const auto& session : sessions()) session->post(transfer::Begin{});
@@ -73,9 +79,10 @@ void Control::ask(const std::string& id) {
   for (uint32_t i = 0; i < host_.plan.sizes.size(); ++i)
     request.source_paths.push_back(Oracle::final_name(i));
   const transfer::Role role = host_.node == kSource ? transfer::Role::kSource : transfer::Role::kDestination;
-  const auto session = add(std::make_unique<transfer::Transfer>(
-      settings_, id, node_name(1 - host_.node), role, std::move(request), std::nullopt,
-      static_cast<int64_t>(host_.now_ns()), host_.now_ns()));
+  auto transfer = std::make_unique<transfer::Transfer>(settings_, id, node_name(1 - host_.node), role,
+                                                       std::move(request), std::nullopt,
+                                                       static_cast<int64_t>(host_.now_ns()), host_.now_ns());
+  const auto session = add(with_legs(std::move(transfer)));
   if (attached_) session->set_board(flows_.get(), generation_);
   session->post(transfer::Begin{});
 }
@@ -100,6 +107,10 @@ void Control::cancel() {
   }
 }
 
+void Control::kill_leg(uint32_t leg) {
+  for (const auto& session : sessions()) session->kill_leg(transfer::LegId(leg));
+}
+
 void Control::stop() {
   stopping_ = true;
   for (const auto& session : sessions()) session->post(transfer::Detach{});
@@ -114,12 +125,14 @@ std::string Control::describe() const {
   for (const auto& session : sessions_) {
     if (session->over()) continue;
     const transfer::View view = session->transfer().view(host_.now_ns());
-    out += fmt::format(
-        "{}: transfer phase {} leg phase {} handshake {} waiting for '{}' error '{}' done {} of {}\n",
-        node_name(host_.node), static_cast<int>(session->transfer().phase()),
-        static_cast<int>(session->transfer().leg(transfer::LegId(0)).phase()),
-        static_cast<int>(session->transfer().leg(transfer::LegId(0)).handshake_phase()), view.waiting_for,
-        view.error ? view.error->message : "", view.summary.bytes_done, view.bytes_total);
+    out += fmt::format("{}: transfer phase {} waiting for '{}' error '{}' done {} of {}\n",
+                       node_name(host_.node), static_cast<int>(session->transfer().phase()), view.waiting_for,
+                       view.error ? view.error->message : "", view.summary.bytes_done, view.bytes_total);
+    for (uint32_t i = 0; i < session->transfer().legs(); ++i) {
+      const transfer::Leg& leg = session->transfer().leg(transfer::LegId(i));
+      out += fmt::format("  leg {} phase {} handshake {}\n", i, static_cast<int>(leg.phase()),
+                         static_cast<int>(leg.handshake_phase()));
+    }
   }
   return out;
 }
@@ -147,8 +160,7 @@ void Control::freeze_near_the_end() {
     if (session->over() || !transfer.initiator()) continue;
     const transfer::Job& job = transfer.job();
     const transfer::Leg& leg = transfer.leg(transfer::LegId(0));
-    const bool last_bytes =
-        job.has_end() && job.bytes_done(leg.lanes().figures()) * 10 >= job.bytes_total() * 9;
+    const bool last_bytes = job.has_end() && job.bytes_done() * 10 >= job.bytes_total() * 9;
     const bool farewell = leg.phase() == transfer::LegPhase::kFarewell;
     const bool end = transfer.phase() >= transfer::TransferPhase::kEnding;
     froze_ = end || (farewell && host_.plan.freeze.at <= FreezeAt::kFarewell) ||
@@ -225,7 +237,7 @@ void Control::tick() {
   }
   freeze_near_the_end();
   std::erase_if(sessions_, [&](const auto& session) {
-    if (session->over() && flows_) flows_->forget(session.get());
+    if (session->over() && flows_) session->forget_board(flows_.get());
     return session->over();
   });
 }
@@ -260,6 +272,7 @@ void Control::receive(Streams::Id id, const transfer::Hello& hello) {
   if (stopping_) return host_.streams->hang_up(host_.node, id);
   std::shared_ptr<Session> session;
   transfer::UnderId known;
+  known.legs = host_.plan.legs;
   for (const auto& each : sessions_) {
     if (each->over() || each->transfer().id() != hello.session_id || each->transfer().ended()) continue;
     session = each;
@@ -293,8 +306,8 @@ void Control::receive(Streams::Id id, const transfer::Hello& hello) {
       if (session) session->post(transfer::PeerInquires{});
       break;
     case transfer::CallKind::kNew:
-      session = add(std::make_unique<transfer::Transfer>(
-          settings_, hello.session_id, peer, static_cast<int64_t>(host_.now_ns()), host_.now_ns()));
+      session = add(with_legs(std::make_unique<transfer::Transfer>(
+          settings_, hello.session_id, peer, static_cast<int64_t>(host_.now_ns()), host_.now_ns())));
       if (attached_) session->set_board(flows_.get(), generation_);
       session->post(transfer::Begin{});
       [[fallthrough]];

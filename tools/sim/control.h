@@ -33,7 +33,8 @@ class Control : public std::enable_shared_from_this<Control> {
   void pause();
   void go_on();
   void cancel();
-  void stop();  // this control ends in order
+  void stop();                  // this control ends in order
+  void kill_leg(uint32_t leg);  // its workers close its flows
 
   // Nothing is under way.
   bool quiet() const;
@@ -44,6 +45,7 @@ class Control : public std::enable_shared_from_this<Control> {
   std::string describe() const;
 
  private:
+  std::unique_ptr<transfer::Transfer> with_legs(std::unique_ptr<transfer::Transfer> transfer) const;
   std::shared_ptr<Session> add(std::unique_ptr<transfer::Transfer> transfer);
   void check_dataplane();
   void attach();

@@ -39,6 +39,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--regressions", regressions, "List of seeds that are run first")->capture_default_str();
   app.add_option("--break", broken, "Put in a deliberate defect: exit 0 only if it is found");
+  app.add_option("--legs", options.legs, "Give each transfer so many legs, whatever its seed says")
+      ->check(CLI::Range(1, 3));
   app.add_flag("--verbose", options.verbose, "Print every event (with --seed), or every seed");
   if (const auto parsed = sluice::arguments::parse_main(app, argc, argv); parsed.ended) return parsed.status;
 

@@ -245,7 +245,7 @@ void Oracle::frame_built(uint64_t now_ns, uint64_t frame_bytes) {
   level_ = drained > level_ ? 0 : level_ - static_cast<uint64_t>(drained);
   paced_ns_ = now_ns;
   level_ += 8 * (frame_bytes + kWireOverheadBytes) * kPerSecond;
-  const uint64_t burst = plan_.lanes * lane_burst();
+  const uint64_t burst = plan_.legs * plan_.lanes * lane_burst();
   if (level_ > burst) {
     fail(fmt::format("frames leave faster than {} bit/s: {} bits too early", plan_.rate_bps,
                      (level_ - burst) / kPerSecond));

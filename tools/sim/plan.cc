@@ -298,6 +298,8 @@ Plan make_plan(uint64_t seed) {
   choose_failures(&p);
   choose_packs(&p);
   choose_removals(&p);
+  Random legs(seed, 15);
+  if (legs.chance(80'000)) choose_legs(&p, static_cast<uint32_t>(legs.between(2, 3)));
   return p;
 }
 

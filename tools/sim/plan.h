@@ -78,6 +78,13 @@ struct Trouble {
   int error = 0;  // of each read or write from then on
 };
 
+// The workers of one leg close its flows.
+struct LegDeath {
+  uint64_t time_ns = 0;
+  uint32_t node = 0;
+  uint32_t leg = 0;
+};
+
 struct DiskPlan {
   uint64_t latency_ns = 50'000;
   uint64_t jitter_ns = 0;         // uniform, on top
@@ -102,7 +109,8 @@ struct Plan {
   uint32_t extent_bytes = 65536;
   uint32_t chunk_bytes = 8192;
   uint64_t partition_bytes = 65536;
-  uint32_t lanes = 1;
+  uint32_t lanes = 1;  // of a leg
+  uint32_t legs = 1;   // of the transfer, between the two nodes
   std::array<uint32_t, 2> workers{1, 1};
   uint32_t tx_extents = 8;  // per worker
   uint32_t rx_extents = 8;
@@ -159,6 +167,7 @@ struct Plan {
   std::array<DiskPlan, 2> disk;
   std::vector<Crash> crashes;
   std::vector<Action> actions;
+  std::vector<LegDeath> leg_deaths;
   uint64_t journal_lost_ns = 0;       // 0: never. The initiator's control dies then, and its journal with it
   bool called_loses_journal = false;  // then it is the other node's, whose files stay under their names
   uint64_t removed_ns =
@@ -186,6 +195,8 @@ struct Plan {
 };
 
 Plan make_plan(uint64_t seed);
+// So many legs, and what befalls them.
+void choose_legs(Plan* plan, uint32_t legs);
 // What of it concerns protection; of sizes that are chosen already.
 void choose_protection(Plan* plan);
 // Which single files fail.

@@ -89,6 +89,9 @@ std::string Plan::text() const {
     out += fmt::format("crash {} of node {} at {} ns for {} ns\n", crash_name(c.kind), c.node, c.time_ns,
                        c.down_ns);
   }
+  if (legs != 1) out += fmt::format("legs {}\n", legs);
+  for (const LegDeath& death : leg_deaths)
+    out += fmt::format("leg {} dies at node {} at {} ns\n", death.leg, death.node, death.time_ns);
   out += troubles_text(*this);
   constexpr const char* kActs[] = {"pause", "continue", "cancel", "stop"};
   for (const Action& a : actions) {

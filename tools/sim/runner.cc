@@ -49,6 +49,12 @@ Running* shared_running() {
   return page == MAP_FAILED ? nullptr : new (page) Running;
 }
 
+Plan plan_of(uint64_t seed, uint32_t legs) {
+  Plan plan = make_plan(seed);
+  if (legs != 0) choose_legs(&plan, legs);
+  return plan;
+}
+
 void say_failure(const Plan& plan, const Outcome& out) {
   fmt::print("FAILED seed {}: {}\n{}last events:\n{}replay: ./dev sim --seed {}\n", plan.seed, out.failure,
              plan.text(), out.tail, plan.seed);
@@ -129,14 +135,14 @@ Totals in_processes(uint32_t jobs, const std::function<Totals(uint32_t job)>& wo
 int summary(const char* what, const Totals& t, double seconds, bool want_failure) {
   fmt::print(
       "reached: {} attempts, {} objects resumed, {} adoptions, {} renewals, {} pauses, {} queued, {} "
-      "partings, {} grown lists, {} "
+      "partings, {} grown lists, {} legs killed, {} "
       "inquiries, {} freezes, {} narrowed, {} objects failed, {} needs, {} rereads, {} syncs ({} failed), {} "
       "read back; traces "
       "{:016x}\n",
       t.reached.attempts, t.reached.resumed, t.reached.adoptions, t.reached.renewals, t.reached.pauses,
-      t.reached.queued, t.reached.partings, t.reached.growths, t.reached.inquiries, t.reached.freezes,
-      t.reached.narrowed, t.reached.objects_failed, t.reached.needs, t.reached.rereads, t.reached.syncs,
-      t.reached.failed_syncs, t.reached.read_backs, t.hash);
+      t.reached.queued, t.reached.partings, t.reached.growths, t.reached.legs_killed, t.reached.inquiries,
+      t.reached.freezes, t.reached.narrowed, t.reached.objects_failed, t.reached.needs, t.reached.rereads,
+      t.reached.syncs, t.reached.failed_syncs, t.reached.read_backs, t.hash);
   fmt::print(
       "{} {}: {:.0f}/min, {:.0f} s of virtual time, {} faults injected, {} crashes, {:.1f} MiB, {} ended "
       "with a named reason, {} failures\n",
@@ -152,7 +158,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }  // namespace
 
 int run_one(uint64_t seed, const RunOptions& options) {
-  Plan plan = make_plan(seed);
+  Plan plan = plan_of(seed, options.legs);
   plan.broken = options.broken;
   fmt::print("{}", plan.text());
   std::fflush(stdout);
@@ -176,22 +182,27 @@ int run_one(uint64_t seed, const RunOptions& options) {
 int run_seeds(const RunOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const bool broken = options.broken != Break::kNone;
-  const auto run_seed = [&](uint64_t seed, bool twice, Totals* totals) {
-    Plan plan = make_plan(seed);
+  const auto run_seed = [&](uint64_t seed, bool twice, Totals* totals, uint32_t legs) {
+    Plan plan = plan_of(seed, legs);
     plan.broken = options.broken;
     const bool good = run_into(plan, twice, broken, totals);
     if (options.verbose || (broken && !good)) fmt::print("seed {} {}\n", seed, good ? "held" : "failed");
     return good;
   };
   Totals all;
-  for (const uint64_t seed : options.regressions) run_seed(seed, true, &all);
+  for (const uint64_t seed : options.regressions) {
+    run_seed(seed, true, &all, options.legs);
+    // What the seed was listed for it had with one leg.
+    if (options.legs == 0 && make_plan(seed).legs != 1) run_seed(seed, true, &all, 1);
+  }
   all.add(in_processes(options.jobs, [&](uint32_t job) {
     Totals totals;
     for (uint64_t i = job; i < options.seeds; i += options.jobs) {
       const uint64_t seed = options.first + i;
       const uint64_t of_this_process = i / options.jobs;
       // A deliberate defect needs to be found once.
-      if (!run_seed(seed, of_this_process % options.twice_every == 0 && !broken, &totals) && broken) break;
+      const bool twice = of_this_process % options.twice_every == 0 && !broken;
+      if (!run_seed(seed, twice, &totals, options.legs) && broken) break;
       if (job == 0 && of_this_process % 10'000 == 9'999) {
         fmt::print("... {} seeds of this process, {} failures, {:.0f} s\n", totals.runs, totals.failures,
                    seconds_since(begin));

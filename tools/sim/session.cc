@@ -9,7 +9,10 @@
 namespace sluice::sim {
 
 Session::Session(Host& host, const transfer::Settings& settings, std::unique_ptr<transfer::Transfer> transfer)
-    : host_(host), settings_(settings), transfer_(std::move(transfer)) {}
+    : host_(host), settings_(settings), transfer_(std::move(transfer)) {
+  for (uint32_t i = 0; i < transfer_->legs(); ++i)
+    legs_.push_back(std::make_unique<SessionLeg>(*this, transfer::LegId(i)));
+}
 
 Session::~Session() = default;
 
@@ -79,71 +82,77 @@ void Session::perform(const transfer::Call& e) {
     return answer(transfer::CallEnded{.leg = e.leg, .status = Error{}}, 300'000'000);
   }
   if (transfer_->leg(e.leg).moving()) ++host_.trace.reached.renewals;
-  CHECK(calling_ == 0, "one call at a time");
-  calling_ = host_.streams->call(host_.node);
+  CHECK(leg(e.leg).calling == 0, "one call of a leg at a time");
+  leg(e.leg).calling = host_.streams->call(host_.node);
 }
 
 void Session::call_ended(Streams::Id id, bool open) {
-  if (id != calling_) return;
-  calling_ = 0;
-  CHECK(!open || stream_ == 0, "nobody calls who has a stream");
-  if (open) stream_ = id;
+  SessionLeg& its = leg_of(id);
+  if (id != its.calling) return;
+  its.calling = 0;
+  CHECK(!open || its.stream == 0, "nobody calls who has a stream");
+  if (open) its.stream = id;
   post(transfer::CallEnded{
-      .leg = transfer::LegId(0),
+      .leg = its.id(),
       .status = open ? Status() : Status(Error{ErrorCode::kPeerUnreachable, "nobody answers"})});
 }
 
 void Session::peer_called(Streams::Id id, const transfer::Hello& hello) {
-  if (waiting_ != 0) host_.streams->hang_up(host_.node, waiting_);
-  waiting_ = id;
-  unread_.clear();
-  post(transfer::PeerCalled{.leg = transfer::LegId(0), .hello = hello});
+  SessionLeg& its = leg(transfer::LegId(hello.leg));
+  if (its.waiting != 0) host_.streams->hang_up(host_.node, its.waiting);
+  its.waiting = id;
+  its.unread.clear();
+  post(transfer::PeerCalled{.leg = its.id(), .hello = hello});
 }
 
-void Session::perform(const transfer::TakeCall&) {
-  forget_what_was_heard();
-  if (stream_ != 0) host_.streams->hang_up(host_.node, stream_);
-  stream_ = std::exchange(waiting_, 0);
-  for (const transfer::Message& message : std::exchange(unread_, {})) {
-    post(transfer::Received{.leg = transfer::LegId(0), .message = message});
+void Session::perform(const transfer::TakeCall& e) {
+  forget_what_was_heard(e.leg);
+  SessionLeg& its = leg(e.leg);
+  if (its.stream != 0) host_.streams->hang_up(host_.node, its.stream);
+  its.stream = std::exchange(its.waiting, 0);
+  for (const transfer::Message& message : std::exchange(its.unread, {})) {
+    post(transfer::Received{.leg = e.leg, .message = message});
   }
 }
 
 void Session::perform(const transfer::RefuseCall& e) {
-  host_.streams->send(host_.node, waiting_, e.word);
-  host_.streams->hang_up(host_.node, std::exchange(waiting_, 0));
+  host_.streams->send(host_.node, leg(e.leg).waiting, e.word);
+  host_.streams->hang_up(host_.node, std::exchange(leg(e.leg).waiting, 0));
 }
 
 void Session::perform(const transfer::Send& e) {
-  if (stream_ == 0) return;
+  if (leg(e.leg).stream == 0) return;
   if (std::holds_alternative<transfer::Need>(e.message)) ++host_.trace.reached.needs;
   if (const auto* state = std::get_if<transfer::ObjectState>(&e.message); state && !state->held.empty())
     ++host_.trace.reached.resumed;
   tell_oracle_what_is_said(e.message);
-  host_.streams->send(host_.node, stream_, e.message);
+  host_.streams->send(host_.node, leg(e.leg).stream, e.message);
 }
 
 void Session::perform(const transfer::HangUp& e) {
-  forget_what_was_heard();
-  if (stream_ != 0) host_.streams->hang_up(host_.node, std::exchange(stream_, 0));
-  if (calling_ == 0) return;
-  host_.streams->hang_up(host_.node, std::exchange(calling_, 0));
+  forget_what_was_heard(e.leg);
+  SessionLeg& its = leg(e.leg);
+  if (its.stream != 0) host_.streams->hang_up(host_.node, std::exchange(its.stream, 0));
+  if (its.calling == 0) return;
+  host_.streams->hang_up(host_.node, std::exchange(its.calling, 0));
   answer(transfer::CallEnded{.leg = e.leg, .status = Error{ErrorCode::kPeerUnreachable, "hung up"}});
 }
 
 void Session::message(Streams::Id id, const transfer::Message& message) {
-  if (id == waiting_) unread_.push_back(message);
-  if (id == stream_) post(transfer::Received{.leg = transfer::LegId(0), .message = message});
+  SessionLeg& its = leg_of(id);
+  if (id == its.waiting) its.unread.push_back(message);
+  if (id == its.stream) post(transfer::Received{.leg = its.id(), .message = message});
 }
 
 void Session::stream_ended(Streams::Id id) {
-  if (id == calling_) return call_ended(id, false);
-  if (id == waiting_) {
-    waiting_ = 0;
-    post(transfer::CallLost{.leg = transfer::LegId(0)});
-  } else if (id == stream_) {
-    stream_ = 0;
-    post(transfer::StreamEnded{.leg = transfer::LegId(0), .reason = "closed by the peer"});
+  SessionLeg& its = leg_of(id);
+  if (id == its.calling) return call_ended(id, false);
+  if (id == its.waiting) {
+    its.waiting = 0;
+    post(transfer::CallLost{.leg = its.id()});
+  } else if (id == its.stream) {
+    its.stream = 0;
+    post(transfer::StreamEnded{.leg = its.id(), .reason = "closed by the peer"});
   }
 }
 

@@ -5,21 +5,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "control/board/board_flows.h"
-#include "control/board/flow_set.h"
 #include "control/transfer/transfer.h"
 #include "tools/sim/host.h"
+#include "tools/sim/session_leg.h"
 
 namespace sluice::sim {
 
-class Session final : public control::BoardUser, public std::enable_shared_from_this<Session> {
+class Session final : public std::enable_shared_from_this<Session> {
  public:
   Session(Host& host, const transfer::Settings& settings, std::unique_ptr<transfer::Transfer> transfer);
   ~Session();
@@ -35,7 +36,9 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   void tick();  // the board's, while it has flows; and timers
   // A connection of this transfer: the peer's call, or ours.
   void peer_called(Streams::Id id, const transfer::Hello& hello);
-  bool owns(Streams::Id id) const { return id == stream_ || id == calling_ || id == waiting_; }
+  bool owns(Streams::Id id) const {
+    return std::ranges::any_of(legs_, [id](const auto& leg) { return leg->owns(id); });
+  }
   void call_ended(Streams::Id id, bool open);
   void message(Streams::Id id, const transfer::Message& message);
   void stream_ended(Streams::Id id);
@@ -43,15 +46,17 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   const transfer::Transfer& transfer() const { return *transfer_; }
   bool over() const { return over_; }
   bool holds(uint64_t inode) const;  // an unfinished file
-  bool has_flows() const { return flows_.size() != 0; }
+  bool has_flows() const {
+    return std::ranges::any_of(legs_, [](const auto& leg) { return leg->flows.size() != 0; });
+  }
+  // The workers of one leg close its flows by themselves.
+  void kill_leg(transfer::LegId leg);
+  void forget_board(control::BoardFlows* flows);  // no word of it is heard any more
 
-  // ---- BoardUser ----
-  void on_attached(control::AttachedBoard&) override {}
-  void on_event(const board::Event& event, const board::FlowState& flow) override;
-  void on_tick(uint64_t) override {}
-  void on_admitted(const control::Admitted& admitted) override;
-  void on_board_lost() override {}
-  void on_claimed(bool adopted) override;
+  // What a leg hears of the board.
+  void on_event(SessionLeg& leg, const board::Event& event, const board::FlowState& flow);
+  void on_admitted(SessionLeg& leg, const control::Admitted& admitted);
+  void on_claimed(SessionLeg& leg, bool adopted);
 
  private:
   Host& host_;
@@ -65,16 +70,8 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   control::BoardFlows* flows_of_board_ = nullptr;  // of the dataplane that control is attached to
   std::set<ObjectId> fetched_;                     // that the dataplane still had
   uint64_t board_generation_ = 0;
-  control::FlowSet flows_;
-  std::optional<transfer::ClaimFlows> claim_;
-  bool asked_flows_ = false;
-  std::map<uint64_t, uint64_t> credit_most_;  // by flow id: the most that was granted
-  bool asked_buffers_ = false;
-
-  Streams::Id stream_ = 0;
-  Streams::Id calling_ = 0;
-  Streams::Id waiting_ = 0;                // the peer's call
-  std::vector<transfer::Message> unread_;  // of that
+  std::optional<SessionSlotId> slot_;  // of the flows of all legs
+  std::vector<std::unique_ptr<SessionLeg>> legs_;
 
   uint32_t ticket_ = UINT32_MAX;  // of a wish for a place that waits, or
   bool runs_ = false;             // has it
@@ -107,8 +104,8 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
 
   // The board (session_board.cc), the rate (session_rate.cc)
   void perform(const transfer::ClaimFlows& e);
-  void perform(const transfer::DropClaim&) {
-    if (claim_) on_claimed(false);
+  void perform(const transfer::DropClaim& e) {
+    if (leg(e.leg).claim) on_claimed(leg(e.leg), false);
   }
   void perform(const transfer::ReserveFlows& e);
   void perform(const transfer::ReserveBuffers& e);
@@ -123,13 +120,20 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   void perform(const transfer::OpenObject& e);
   void perform(const transfer::CloseObject& e);
   void perform(const transfer::FetchObject& e);
+  void tick(SessionLeg& its);
   void release(transfer::LegId leg, SessionSlotId session, uint64_t generation);
-  void check_renewal();
-  void forget_what_was_heard() {  // on a stream that is no more, while this control stood still
-    std::erase_if(events_, [](const transfer::Event& event) {
-      return std::holds_alternative<transfer::Received>(event) ||
-             std::holds_alternative<transfer::StreamEnded>(event);
+  void check_renewal(const SessionLeg& its);
+  void forget_what_was_heard(
+      transfer::LegId leg) {  // on a stream that is no more, while this control stood still
+    std::erase_if(events_, [leg](const transfer::Event& event) {
+      const auto* const heard = std::get_if<transfer::Received>(&event);
+      const auto* const ended = std::get_if<transfer::StreamEnded>(&event);
+      return (heard != nullptr && heard->leg == leg) || (ended != nullptr && ended->leg == leg);
     });
+  }
+  SessionLeg& leg(transfer::LegId leg) { return *legs_[leg.value()]; }
+  SessionLeg& leg_of(Streams::Id id) {
+    return **std::ranges::find_if(legs_, [id](const auto& each) { return each->owns(id); });
   }
 
   // Files (session_sources.cc), the journal (session_files.cc)

@@ -285,7 +285,8 @@ void Session::perform(const transfer::ReleaseFiles& e) {
 // ---- the journal ---------------------------------------------------------------------------------
 
 void Session::perform(const transfer::WriteJournal& e) {
-  const transfer::JournalWritten written{.entry = e.entry, .object = e.object};
+  const transfer::JournalWritten written{
+      .entry = e.entry, .object = e.object, .status = {}, .of_leg = e.of_leg};
   // Unfinished files may go from here on.
   const bool gives_up = host_.node == kDestination && e.entry == transfer::Entry::kEnded &&
                         e.batch.record->state != transfer::RecordState::kSucceeded;

@@ -58,7 +58,7 @@ void Session::perform(const transfer::OpenSources& e) {
     files.back().list = catalog::ListState::kGrowing;
     listed_ = count;
   }
-  answer(transfer::SourcesOpened{std::move(files)}, kOpenNs);
+  answer(transfer::SourcesOpened{.files = std::move(files), .of_leg = e.of_leg}, kOpenNs);
 }
 
 // A control that has not begun to read it knows from its journal what it has.

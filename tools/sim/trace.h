@@ -33,6 +33,7 @@ struct Reached {
   uint64_t narrowed = 0;        // attempts whose chunks are those that the path carries
   uint64_t objects_failed = 0;  // that a source was told of
   uint64_t growths = 0;         // of a list, while data moved, at either node
+  uint64_t legs_killed = 0;     // whose workers closed their flows
 
   void add(const Reached& o) {
     attempts += o.attempts;
@@ -52,6 +53,7 @@ struct Reached {
     narrowed += o.narrowed;
     objects_failed += o.objects_failed;
     growths += o.growths;
+    legs_killed += o.legs_killed;
   }
 };
 

@@ -218,7 +218,7 @@ void World::operate() {
   const bool known = asked_ != 0 && saved != host.journal.sessions().end();
   if (known && transfer::has_ended(saved->second.record.state)) {
     const transfer::Record& record = saved->second.record;
-    const bool began = record.legs.front().agreement.has_value();
+    const bool began = transfer::agreement_of(record) != nullptr;
     if (record.state != transfer::RecordState::kFailed || began) return;
   }
   asked_id_ = fmt::format("{:032x}", ++asked_ + (plan_.seed << 8));
@@ -256,6 +256,14 @@ void World::schedule() {
   }
   for (const Action& a : plan_.actions) {
     scheduler_.at(started_ns_ + a.time_ns, [this, &a] { act(a); });
+  }
+  for (const LegDeath& death : plan_.leg_deaths) {
+    scheduler_.at(started_ns_ + death.time_ns, [this, &death] {
+      const Host& host = *hosts_[death.node];
+      if (healed_ || host.control == nullptr) return;
+      trace_.add(scheduler_.now_ns(), death.node, "leg dies", death.leg);
+      host.control->kill_leg(death.leg);
+    });
   }
   schedule_blackholes();
   if (plan_.carries_bytes > 0) {
@@ -366,7 +374,7 @@ void World::judge(Outcome* out) {
       oracle_.check_files(hosts_[kDestination]->files);
     if (out->end == End::kDone && peers == End::kDone) check_failed();
   }
-  if (plan_.stranger_alone && trace_.reached.attempts > 2) {  // one at each node
+  if (plan_.stranger_alone && trace_.reached.attempts > 2 * plan_.legs) {  // one at each node
     oracle_.fail(
         fmt::format("a stranger's datagrams ended an attempt: there were {}", trace_.reached.attempts));
   }

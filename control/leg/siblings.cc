@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/leg/siblings.h"
+
+#include <algorithm>
+
+namespace sluice::transfer {
+namespace {
+
+bool needs_end(Siblings::Stage stage) {
+  return stage == Siblings::Stage::kBegins || stage == Siblings::Stage::kMoves;
+}
+
+template <typename Legs, typename Is>
+bool none_of_others(const Legs& legs, LegId leg, Is is) {
+  for (LegId other; other < legs.end_id(); ++other)
+    if (other != leg && is(legs[other].stage)) return false;
+  return true;
+}
+
+}  // namespace
+
+bool Siblings::may_begin(LegId leg) const {
+  return none_of_others(legs_, leg,
+                        [](Stage stage) { return stage == Stage::kBegins || stage == Stage::kClosesEnd; });
+}
+
+bool Siblings::is_last(LegId leg) const {
+  return none_of_others(legs_, leg,
+                        [](Stage stage) { return needs_end(stage) || stage == Stage::kClosesEnd; });
+}
+
+bool Siblings::alone(LegId leg) const {
+  return none_of_others(legs_, leg, [](Stage stage) { return stage > Stage::kWaits; });
+}
+
+bool Siblings::some_go_on() const {
+  return std::ranges::any_of(
+      legs_, [](const Each& each) { return each.stage == Stage::kWaits || needs_end(each.stage); });
+}
+
+bool Siblings::all_away() const {
+  return std::ranges::all_of(legs_, [](const Each& each) { return each.stage == Stage::kAway; });
+}
+
+control::FlowFigures Siblings::figures() const {
+  if (legs_.size() == 1) return legs_.begin()->lanes->figures();
+  control::FlowFigures all;
+  for (const Each& each : legs_) all.add(each.lanes->figures());
+  return all;
+}
+
+}  // namespace sluice::transfer

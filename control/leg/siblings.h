@@ -1,0 +1,57 @@
+// What the legs of one transfer know of each other: who begins, who moves data, who ends.
+//
+// One leg at a time makes its handshake or adopts flows, since what is agreed upon, found and opened there
+// concerns all. The data end has one attempt, to which legs come and from which they go. The last one to go
+// closes it, and nobody comes meanwhile.
+//
+// Pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "control/leg/lanes.h"
+
+namespace sluice::transfer {
+
+class Siblings {
+ public:
+  enum class Stage : uint8_t {
+    kAway,
+    kWaits,   // for its dataplane, its peer, or another leg
+    kBegins,  // its handshake, or the flows of an earlier life of this control
+    kMoves,
+    kCloses,     // and others go on
+    kClosesEnd,  // and the attempt of the data end with it
+  };
+
+  // A leg, in the order of their numbers. Its lanes outlive this.
+  void add(const LaneSet& lanes) { legs_.push_back({.lanes = &lanes}); }
+  Stage stage(LegId leg) const { return legs_[leg].stage; }
+  void set(LegId leg, Stage stage) {
+    if (std::exchange(legs_[leg].stage, stage) != stage) ++changes_;
+  }
+  uint64_t changes() const { return changes_; }  // so often some leg came to another stage
+
+  // No other leg begins, or is about to close the data end.
+  bool may_begin(LegId leg) const;
+  // No other leg needs the data end, and none is there already to close it.
+  bool is_last(LegId leg) const;
+  // Nor has one flows that are still to end.
+  bool alone(LegId leg) const;
+  bool some_go_on() const;  // or wait
+  bool all_away() const;
+  // Of the flows of all legs, in this attempt.
+  control::FlowFigures figures() const;
+
+ private:
+  struct Each {
+    const LaneSet* lanes = nullptr;
+    Stage stage = Stage::kAway;
+  };
+  Indexed<LegId, Each> legs_;
+  uint64_t changes_ = 0;
+};
+
+}  // namespace sluice::transfer

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/leg/siblings.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::transfer {
+namespace {
+
+using Stage = Siblings::Stage;
+constexpr LegId kOne(0);
+constexpr LegId kOther(1);
+
+class SiblingsTest : public testing::Test {
+ protected:
+  SiblingsTest() {
+    siblings_.add(lanes_);
+    siblings_.add(other_lanes_);
+  }
+  void come_to(Stage one, Stage other) {
+    siblings_.set(kOne, one);
+    siblings_.set(kOther, other);
+  }
+
+  LaneSet lanes_{kOne};
+  LaneSet other_lanes_{kOther};
+  Siblings siblings_;
+};
+
+TEST_F(SiblingsTest, OneLegAtATimeBegins) {
+  come_to(Stage::kBegins, Stage::kWaits);
+  EXPECT_TRUE(siblings_.may_begin(kOne));
+  EXPECT_FALSE(siblings_.may_begin(kOther));
+  come_to(Stage::kMoves, Stage::kWaits);
+  EXPECT_TRUE(siblings_.may_begin(kOther));
+}
+
+TEST_F(SiblingsTest, NobodyComesWhileTheDataEndIsClosed) {
+  come_to(Stage::kClosesEnd, Stage::kWaits);
+  EXPECT_FALSE(siblings_.may_begin(kOther));
+  come_to(Stage::kCloses, Stage::kWaits);
+  EXPECT_TRUE(siblings_.may_begin(kOther)) << "a leg that leaves others is in nobody's way";
+}
+
+TEST_F(SiblingsTest, OnlyOneIsTheLast) {
+  come_to(Stage::kMoves, Stage::kMoves);
+  EXPECT_FALSE(siblings_.is_last(kOne));
+  siblings_.set(kOne, Stage::kCloses);
+  EXPECT_TRUE(siblings_.is_last(kOther));
+  EXPECT_FALSE(siblings_.alone(kOther)) << "the flows of the first are still to end";
+  siblings_.set(kOther, Stage::kClosesEnd);
+  EXPECT_FALSE(siblings_.is_last(kOne));
+  siblings_.set(kOne, Stage::kAway);
+  EXPECT_TRUE(siblings_.alone(kOther));
+  // Two that wait and are stopped at once would otherwise wait for each other.
+  come_to(Stage::kClosesEnd, Stage::kWaits);
+  EXPECT_FALSE(siblings_.is_last(kOther));
+}
+
+TEST_F(SiblingsTest, CountsWhatChanges) {
+  const uint64_t before = siblings_.changes();
+  come_to(Stage::kWaits, Stage::kAway);
+  EXPECT_EQ(siblings_.changes(), before + 1);
+  EXPECT_TRUE(siblings_.some_go_on());
+  EXPECT_FALSE(siblings_.all_away());
+}
+
+}  // namespace
+}  // namespace sluice::transfer

@@ -1,0 +1,163 @@
+// The legs of a transfer: how they begin, what follows when one ends while others go on, and how it comes
+// back.
+//
+// Where one leg ends the others go on, unless what ended it concerns all: an error of this node's files, an
+// operator, or a peer at which the transfer has ended. When the last leg has ended the attempt is over, and
+// what follows is decided by the end that leaves most hope. SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/transfer/transfer.h"
+
+namespace sluice::transfer {
+
+// ---- the beginning -----------------------------------------------------------------------------
+
+// Whoever was called goes on with the legs for which its peer calls, or waits for it to call for any.
+void Transfer::begin_attempts(uint64_t now_ns) {
+  phase_.change(P::kActive);
+  begun_ = true;
+  ends_ = {};
+  const auto wanted = [](const Leg& leg) { return leg.call_waits() || leg.claims_flows(); };
+  const bool all = job_.initiator || !any_leg(wanted);
+  for (auto& leg : legs_) {
+    if (all || wanted(*leg)) leg->begin_attempt(now_ns, out_);
+  }
+}
+
+// ---- one leg ends ------------------------------------------------------------------------------
+
+void Transfer::leg_ended(Leg& leg, const AttemptEnd& end, uint64_t now_ns) {
+  peer_.contacted |= end.contacted;
+  ends_.how.insert_or_assign(leg.id(), end);
+  ends_.last = leg.id();
+  if (job_.legs.all_away()) return;
+  if (!job_.complete() && !cancelled_) {
+    out_.log(LogLevel::kWarn,
+             fmt::format("leg {} to {} has ended, others go on: {}", leg.id().value(), leg.peer_name(),
+                         end.error ? end.error->message : "it is over there"));
+  }
+  // What was not agreed upon yet, and what has ended at the only peer, nobody goes on with.
+  const Error error =
+      end.error.value_or(Error{ErrorCode::kPeerUnreachable, "the session has ended at its peer"});
+  if (!job_.began || (end.peer_ended && one_peer())) stop_others(leg, error, now_ns);
+  ends_.rested.insert(leg.id());
+  rest_leg(leg, end, now_ns);
+}
+
+void Transfer::stop_others(const Leg& leg, const Error& error, uint64_t now_ns) {
+  for (auto& other : legs_) {
+    if (other.get() != &leg) other->stop(error, LastWord::kFailure, now_ns, out_);
+  }
+}
+
+// Nothing is left to do for legs that have not come to moving data.
+void Transfer::stop_beginners(uint64_t now_ns) {
+  if (legs_.size() == 1 || phase_ != P::kActive || !job_.complete()) return;
+  const Error error{ErrorCode::kPeerUnreachable, "all has arrived by other legs"};
+  for (auto& leg : legs_) {
+    if (leg->phase() < LegPhase::kMoving) leg->stop(error, LastWord::kNone, now_ns, out_);
+  }
+}
+
+// ---- and comes back ----------------------------------------------------------------------------
+
+bool Transfer::may_revive() const {
+  const bool wanted = phase_ == P::kActive && job_.began && !job_.complete();
+  return wanted && legs_.size() > 1 && !cancelled_ && !paused_ && !detached_ && job_.legs.some_go_on();
+}
+
+// Not a leg whose end is for good, or waits for an operator of its peer.
+bool Transfer::comes_back(const Leg& leg) const {
+  if (leg.phase() != LegPhase::kIdle) return false;
+  const auto end = ends_.how.find(leg.id());
+  if (end == ends_.how.end() || !end->second.error) return true;
+  return end->second.peer_paused || remedy_of(end->second.error->code) == Remedy::kTime;
+}
+
+void Transfer::revive_legs(uint64_t now_ns) {
+  if (!may_revive()) return;
+  for (auto& leg : legs_) {
+    if (leg->phase() != LegPhase::kIdle || !leg->attached()) continue;
+    const bool due =
+        job_.initiator ? comes_back(*leg) && now_ns >= leg->backoff().next_ns() : leg->call_waits();
+    if (!due) continue;
+    ends_.how.erase(leg->id());
+    ends_.rested.erase(leg->id());
+    leg->begin_attempt(now_ns, out_);
+  }
+}
+
+uint64_t Transfer::revival_due_ns() const {
+  uint64_t due_ns = UINT64_MAX;
+  if (!job_.initiator || !may_revive()) return due_ns;
+  for (const auto& leg : legs_) {
+    if (leg->attached() && comes_back(*leg)) due_ns = std::min(due_ns, leg->backoff().next_ns());
+  }
+  return due_ns;
+}
+
+// ---- all together ------------------------------------------------------------------------------
+
+// By which it is decided what follows, once all have ended.
+const AttemptEnd& Transfer::telling_end() const {
+  const auto rank = [this](const AttemptEnd& end) {
+    if (end.peer_ended && one_peer()) return 0;
+    if (end.peer_forgot && one_peer()) return 1;
+    if (end.paused) return 2;
+    const Remedy remedy = end.error && !end.peer_ended ? remedy_of(end.error->code) : Remedy::kNone;
+    return 3 + static_cast<int>(remedy);
+  };
+  CHECK(ends_.last, "one leg at least has ended");
+  const AttemptEnd* telling = &ends_.how.at(*ends_.last);
+  for (const auto& [leg, end] : ends_.how)
+    if (rank(end) < rank(*telling)) telling = &end;
+  return *telling;
+}
+
+bool Transfer::one_peer() const {
+  return !any_leg([this](const Leg& leg) { return leg.peer_name() != peer(); });
+}
+
+std::string Transfer::peers() const {
+  std::vector<LegRecord> records;
+  for (const auto& leg : legs_) records.push_back({.peer = leg->peer_name()});
+  return peers_of(records);
+}
+
+// The one that stands for all where only one is shown: as far as any has come.
+const Leg& Transfer::shown_leg() const {
+  const auto come = [](const Leg& leg) {
+    return leg.moving() ? 3 : leg.phase() == LegPhase::kIdle ? 0 : leg.phase() < LegPhase::kHandshake ? 1 : 2;
+  };
+  const Leg* shown = legs_.begin()->get();
+  for (const auto& leg : legs_)
+    if (come(*leg) > come(*shown)) shown = leg.get();
+  return *shown;
+}
+
+void Transfer::refuse_calls(const Message& word, uint64_t now_ns) {
+  for (auto& leg : legs_)
+    if (leg->call_waits() && !leg->told_of_end()) leg->refuse_call(word, now_ns, out_);
+}
+
+uint64_t Transfer::next_attempt_ns() const {
+  uint64_t next_ns = UINT64_MAX;
+  for (const auto& leg : legs_) next_ns = std::min(next_ns, leg->backoff().next_ns());
+  return next_ns;
+}
+
+uint64_t Transfer::in_vain_since_ns() const {
+  uint64_t since_ns = 0;
+  for (const auto& leg : legs_) since_ns = std::max(since_ns, leg->backoff().since_ns());
+  return since_ns;
+}
+
+control::FlowFigures Transfer::all_figures() const {
+  control::FlowFigures all;
+  for (const auto& leg : legs_) all.add(leg->lanes().all_figures());
+  return all;
+}
+
+}  // namespace sluice::transfer
