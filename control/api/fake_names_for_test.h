@@ -37,7 +37,7 @@ class FakeNames final : public NamesManager {
     if (own_refusal) return *own_refusal;
     return std::unique_ptr<OwnNames>(std::make_unique<Own>(own_pages));
   }
-  Result<names::Done> remove_own(const names::Remove& asked_own, exports::Pulse& pulse) override {
+  Result<names::Done> change_own(const names::Request& asked_own, exports::Pulse& pulse) override {
     asked.emplace_back("own", asked_own);
     removing = true;
     while (silent && pulse.step()) std::this_thread::yield();

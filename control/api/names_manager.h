@@ -40,7 +40,8 @@ class NamesManager {
   // For a peer: only where it may look as well. Empty: for an operator.
   virtual Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked,
                                                      const std::string& for_peer) = 0;
-  virtual Result<names::Done> remove_own(const names::Remove& asked, exports::Pulse& pulse) = 0;
+  // Makes, moves or removes names; nothing else.
+  virtual Result<names::Done> change_own(const names::Request& asked, exports::Pulse& pulse) = 0;
   virtual asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ask(std::string peer,
                                                                       names::Request request) = 0;
 };

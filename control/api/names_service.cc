@@ -102,6 +102,7 @@ void put(const names::Done& done, api::NamesReply* reply) {
 
 grpc::Status NamesService::change(grpc::ServerContext* context, const std::string& peer,
                                   names::Request request, api::NamesReply* reply) {
+  if (peer.empty()) return change_own(context, request, reply);
   names::Done done;
   const grpc::Status status = ask(
       context, peer, std::move(request), [](const names::Page& page) { return page.entries.empty(); }, &done);
@@ -111,19 +112,34 @@ grpc::Status NamesService::change(grpc::ServerContext* context, const std::strin
 }
 
 // On a thread of its own, so that a call that nobody wants any more can stop it.
-grpc::Status NamesService::change_own(grpc::ServerContext* context, const names::Remove& asked,
+grpc::Status NamesService::change_own(grpc::ServerContext* context, const names::Request& asked,
                                       api::NamesReply* reply) {
   exports::Pulse pulse;
-  std::future<Result<names::Done>> removed =
-      std::async(std::launch::async, [&] { return names_.remove_own(asked, pulse); });
-  while (removed.wait_for(kLook) != std::future_status::ready) {
+  std::future<Result<names::Done>> changed =
+      std::async(std::launch::async, [&] { return names_.change_own(asked, pulse); });
+  while (changed.wait_for(kLook) != std::future_status::ready) {
     if (!wanted(context).ok()) pulse.stop = true;
   }
-  const Result<names::Done> done = removed.get();
+  const Result<names::Done> done = changed.get();
   if (const grpc::Status status = wanted(context); !status.ok()) return status;
   if (!done) return to_grpc(context, done.error());
   put(*done, reply);
   return grpc::Status::OK;
+}
+
+// On gRPC's own thread: the file system may be slow, and the client as well.
+grpc::Status NamesService::list_own(grpc::ServerContext* context, const names::List& asked,
+                                    const TakePage& take) {
+  const Result<std::unique_ptr<OwnNames>> list = names_.list_own(asked, "");
+  if (!list) return to_grpc(context, list.error());
+  for (bool wants = take({}); wants;) {
+    if (const grpc::Status status = wanted(context); !status.ok()) return status;
+    const Result<names::Page> page = (*list)->next();
+    if (!page) return to_grpc(context, page.error());
+    if (page->entries.empty()) return grpc::Status::OK;
+    wants = take(*page);
+  }
+  return {grpc::StatusCode::CANCELLED, "the client left"};
 }
 
 grpc::Status NamesService::List(grpc::ServerContext* context, const api::ListNamesRequest* request,
@@ -133,14 +149,14 @@ grpc::Status NamesService::List(grpc::ServerContext* context, const api::ListNam
     for (const names::Entry& entry : page.entries) put(entry, reply.add_entries());
     return writer->Write(reply);
   };
+  const names::List asked{.path = request->path(),
+                          .itself = request->itself(),
+                          .recursive = request->recursive(),
+                          .glob = request->glob(),
+                          .unfinished = request->unfinished()};
+  if (request->peer().empty()) return list_own(context, asked, write);
   names::Done done;
-  return ask(context, request->peer(),
-             names::List{.path = request->path(),
-                         .itself = request->itself(),
-                         .recursive = request->recursive(),
-                         .glob = request->glob(),
-                         .unfinished = request->unfinished()},
-             write, &done);
+  return ask(context, request->peer(), asked, write, &done);
 }
 
 grpc::Status NamesService::MakeDirectory(grpc::ServerContext* context,
@@ -158,9 +174,8 @@ grpc::Status NamesService::Move(grpc::ServerContext* context, const api::MoveNam
 
 grpc::Status NamesService::Remove(grpc::ServerContext* context, const api::RemoveNameRequest* request,
                                   api::NamesReply* reply) {
-  const names::Remove asked{.path = request->path(), .recursive = request->recursive()};
-  if (request->peer().empty()) return change_own(context, asked, reply);
-  return change(context, request->peer(), asked, reply);
+  return change(context, request->peer(),
+                names::Remove{.path = request->path(), .recursive = request->recursive()}, reply);
 }
 
 }  // namespace sluice::control

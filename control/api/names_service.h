@@ -42,7 +42,8 @@ class NamesService final : public api::Names::Service {
   grpc::Status wanted(grpc::ServerContext* context) const;
   grpc::Status change(grpc::ServerContext* context, const std::string& peer, names::Request request,
                       api::NamesReply* reply);
-  grpc::Status change_own(grpc::ServerContext* context, const names::Remove& asked, api::NamesReply* reply);
+  grpc::Status change_own(grpc::ServerContext* context, const names::Request& asked, api::NamesReply* reply);
+  grpc::Status list_own(grpc::ServerContext* context, const names::List& asked, const TakePage& take);
   grpc::Status follow(grpc::ServerContext* context, const QuestionPtr& question, const TakePage& take,
                       names::Done* done);
   // The parts of a question: it begins, answers until it is done, and goes where it lives.

@@ -28,6 +28,11 @@ class NamesServiceTest : public ::testing::Test {
       std::this_thread::yield();
     }
   }
+  static api::ListNamesRequest of_peer() {
+    api::ListNamesRequest request;
+    request.set_peer("b");
+    return request;
+  }
   static std::string code_of(const grpc::ClientContext& context) {
     const auto found = context.GetServerTrailingMetadata().find(api::kErrorCodeKey);
     return found == context.GetServerTrailingMetadata().end()
@@ -78,7 +83,7 @@ TEST_F(NamesServiceTest, AnErrorCarriesItsCodeAlsoInTheMiddle) {
     control_.names.end = Error{ErrorCode::kIncompatible, "b: a list that is not in order"};
   });
   grpc::ClientContext context;
-  auto reader = stub_->List(&context, {});
+  auto reader = stub_->List(&context, of_peer());
   api::ListNamesReply part;
   int parts = 0;
   while (reader->Read(&part)) ++parts;
@@ -96,6 +101,7 @@ TEST_F(NamesServiceTest, ChangesAnswerWhatWasDone) {
   {
     grpc::ClientContext context;
     api::RemoveNameRequest request;
+    request.set_peer("b");
     request.set_path("data/x");
     request.set_recursive(true);
     ASSERT_TRUE(stub_->Remove(&context, request, &reply).ok());
@@ -107,12 +113,14 @@ TEST_F(NamesServiceTest, ChangesAnswerWhatWasDone) {
   {
     grpc::ClientContext context;
     api::MakeDirectoryRequest request;
+    request.set_peer("b");
     request.set_parents(true);
     ASSERT_TRUE(stub_->MakeDirectory(&context, request, &reply).ok());
   }
   {
     grpc::ClientContext context;
     api::MoveNameRequest request;
+    request.set_peer("b");
     request.set_from("data/a");
     request.set_to("data/b");
     request.set_replace(true);
@@ -131,7 +139,9 @@ TEST_F(NamesServiceTest, ARefusalIsTheAnswer) {
   control_.on_io([&] { control_.names.refusal = Error{ErrorCode::kPeerUntrusted, "no peer b; trust it"}; });
   grpc::ClientContext context;
   api::NamesReply reply;
-  const grpc::Status status = stub_->MakeDirectory(&context, {}, &reply);
+  api::MakeDirectoryRequest request;
+  request.set_peer("b");
+  const grpc::Status status = stub_->MakeDirectory(&context, request, &reply);
   EXPECT_EQ(status.error_message(), "no peer b; trust it");
   EXPECT_EQ(code_of(context), "5");
 }
@@ -140,7 +150,7 @@ TEST_F(NamesServiceTest, AClientThatLeavesEndsTheQuestion) {
   control_.on_io([&] { control_.names.silent = true; });
   {
     grpc::ClientContext context;
-    auto reader = stub_->List(&context, {});
+    auto reader = stub_->List(&context, of_peer());
     api::ListNamesReply part;
     ASSERT_TRUE(reader->Read(&part));
     control_.on_io([&] { EXPECT_EQ(control_.names.open, 1); });
@@ -153,7 +163,7 @@ TEST_F(NamesServiceTest, AClientThatLeavesEndsTheQuestion) {
 TEST_F(NamesServiceTest, AServerThatStopsEndsTheQuestion) {
   control_.on_io([&] { control_.names.silent = true; });
   grpc::ClientContext context;
-  auto reader = stub_->List(&context, {});
+  auto reader = stub_->List(&context, of_peer());
   api::ListNamesReply part;
   ASSERT_TRUE(reader->Read(&part));
   control_.server->stop();
@@ -337,36 +347,6 @@ TEST_F(CompareTest, AClientThatLeavesEndsIt) {
     EXPECT_FALSE(reader->Finish().ok());
   }
   expect_none_open();
-}
-
-// ---- of this node --------------------------------------------------------------------------------
-
-TEST_F(NamesServiceTest, WithoutAPeerOwnNamesAreRemoved) {
-  control_.on_io([&] { control_.names.done = {.entries = 3}; });
-  grpc::ClientContext context;
-  api::RemoveNameRequest request;
-  request.set_path("/w/t/x");
-  request.set_recursive(true);
-  api::NamesReply reply;
-  ASSERT_TRUE(stub_->Remove(&context, request, &reply).ok());
-  EXPECT_EQ(reply.entries(), 3U);
-  control_.on_io([&] {
-    EXPECT_EQ(control_.names.asked[0].first, "own");
-    EXPECT_EQ(std::get<names::Remove>(control_.names.asked[0].second).path, "/w/t/x");
-    EXPECT_TRUE(std::get<names::Remove>(control_.names.asked[0].second).recursive);
-  });
-}
-
-TEST_F(NamesServiceTest, AServerThatStopsEndsARemoval) {
-  control_.on_io([&] { control_.names.silent = true; });
-  std::thread stopper([this] {
-    while (!control_.names.removing) std::this_thread::yield();
-    control_.server->stop();
-  });
-  grpc::ClientContext context;
-  api::NamesReply reply;
-  EXPECT_FALSE(stub_->Remove(&context, {}, &reply).ok());
-  stopper.join();
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/node_names.h"
 
+#include <variant>
+
 #include "control/async/clock.h"
 #include "control/audit/lines.h"
 #include "control/exports/listing.h"
@@ -49,10 +51,19 @@ Result<std::unique_ptr<OwnNames>> NodeNames::list_own(const names::List& asked, 
   return std::unique_ptr<OwnNames>(std::move(list));
 }
 
-Result<names::Done> NodeNames::remove_own(const names::Remove& asked, exports::Pulse& pulse) {
-  Result<names::Done> removed = manager_.exports().remove(asked, pulse, exports::Asker::kOperator);
-  manager_.audit().append(audit::names_changed("", asked, removed, unix_ns()));
-  return removed;
+Result<names::Done> NodeNames::change_own(const names::Request& asked, exports::Pulse& pulse) {
+  // What peers may write an operator may make and move, too.
+  const exports::Exports all = manager_.exports().for_operator();
+  Result<names::Done> done = Error{ErrorCode::kInternal, "no change of names"};
+  if (const auto* const made = std::get_if<names::MakeDirectory>(&asked)) {
+    done = all.make_directory(*made);
+  } else if (const auto* const moved = std::get_if<names::Move>(&asked)) {
+    done = all.move(*moved);
+  } else if (const auto* const removed = std::get_if<names::Remove>(&asked)) {
+    done = manager_.exports().remove(*removed, pulse, exports::Asker::kOperator);
+  }
+  manager_.audit().append(audit::names_changed("", asked, done, unix_ns()));
+  return done;
 }
 
 asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> NodeNames::ask(std::string peer,

@@ -71,7 +71,7 @@ asio::awaitable<Result<api::PeerAnswer>> ReadersSessions::about(std::string) { c
 Result<std::unique_ptr<OwnNames>> ReadersNames::list_own(const names::List&, const std::string&) {
   return refusal();
 }
-Result<names::Done> ReadersNames::remove_own(const names::Remove&, exports::Pulse&) { return refusal(); }
+Result<names::Done> ReadersNames::change_own(const names::Request&, exports::Pulse&) { return refusal(); }
 asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ReadersNames::ask(std::string, names::Request) {
   co_return refusal();
 }

@@ -22,6 +22,7 @@
 #include "control/api/logs_service.h"
 #include "control/api/names_service.h"
 #include "control/api/peers_service.h"
+#include "control/api/services.h"
 #include "control/api/session_changes.h"
 #include "control/async/clock.h"
 #include "control/proto/api.grpc.pb.h"
@@ -38,8 +39,7 @@ constexpr int kThreadsMax = 512;             // each watcher holds one, also of 
 constexpr int kRequestBytesMax = 16 << 20;
 constexpr milliseconds kStopGrace{1000};
 
-// What a watcher is told about; the clocks alone are no news.
-std::string essence(api::Session session) {
+std::string essence(api::Session session) {  // the clocks alone are no news
   session.clear_elapsed_s();
   session.clear_data_elapsed_s();
   return session.SerializeAsString();
@@ -83,8 +83,11 @@ class News {
 class Service final : public api::Control::Service {
  public:
   Service(asio::io_context& io, SessionManager& sessions, milliseconds watch_interval)
-      : bridge_(io), sessions_(sessions), watch_interval_(watch_interval) {
-    asio::post(io, [&sessions, news = news_] { sessions.when_ended([news] { news->tell(); }); });
+      : bridge_(io), sessions_(sessions), watch_interval_(watch_interval) {}
+
+  // Its watchers hear of an end at once, and those of no other.
+  void be_told(asio::io_context& io) {
+    asio::post(io, [&all = sessions_, news = news_] { all.when_ended([news] { news->tell(); }); });
   }
 
   // Wakes the watchers, who then leave.
@@ -198,7 +201,7 @@ class Service final : public api::Control::Service {
 
   grpc::Status SessionEvents(grpc::ServerContext* context, const api::SessionRef* request,
                              grpc::ServerWriter<api::SessionEvent>* writer) override {
-    SessionChanges changes(request->id());
+    SessionChanges changes(request->id(), request->progress());
     while (!context->IsCancelled()) {
       const uint64_t told = news_->told();
       const auto events = bridge_.on_io([&] { return changes.look(sessions_, control::unix_ns()); });
@@ -242,6 +245,32 @@ class Service final : public api::Control::Service {
   const std::shared_ptr<News> news_ = std::make_shared<News>();
 };
 
+class AllServices final : public Services {
+ public:
+  AllServices(asio::io_context& io, SessionManager& sessions, NamesManager& names,
+              milliseconds watch_interval)
+      : service_(io, sessions, watch_interval),
+        names_(io, names),
+        logs_(io, sessions, watch_interval),
+        peers_(io, sessions) {}
+  void be_told(asio::io_context& io) { service_.be_told(io); }
+  api::Control::Service& control() override { return service_; }
+  api::Names::Service& names() override { return names_; }
+  api::Logs::Service& logs() override { return logs_; }
+  api::Peers::Service& peers() override { return peers_; }
+  void stop() override {
+    service_.stop();
+    names_.stop();
+    logs_.stop();
+  }
+
+ private:
+  Service service_;
+  NamesService names_;
+  LogsService logs_;
+  PeersService peers_;
+};
+
 // gRPC takes an address as a URI, in which a path may need escapes.
 std::string unix_uri(const std::filesystem::path& socket) {
   constexpr char kHex[] = "0123456789ABCDEF";
@@ -261,12 +290,11 @@ class GrpcServer final : public Server {
  public:
   GrpcServer(asio::io_context& io, SessionManager& sessions, NamesManager& names,
              std::filesystem::path socket, milliseconds watch_interval, int threads_max)
-      : service_(io, sessions, watch_interval),
-        names_(io, names),
-        logs_(io, sessions, watch_interval),
-        peers_(io, sessions),
+      : services_(io, sessions, names, watch_interval),
         socket_(std::move(socket)),
-        threads_max_(threads_max) {}
+        threads_max_(threads_max) {
+    services_.be_told(io);
+  }
   ~GrpcServer() override { stop(); }
 
   Status start() {
@@ -279,10 +307,10 @@ class GrpcServer final : public Server {
     int bound = 0;
     const bool listens = !socket_.empty();
     if (listens) builder.AddListeningPort(unix_uri(socket_), grpc::InsecureServerCredentials(), &bound);
-    builder.RegisterService(&service_);
-    builder.RegisterService(&names_);
-    builder.RegisterService(&logs_);
-    builder.RegisterService(&peers_);
+    builder.RegisterService(&services_.control());
+    builder.RegisterService(&services_.names());
+    builder.RegisterService(&services_.logs());
+    builder.RegisterService(&services_.peers());
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || (listens && bound == 0)) {
       server_.reset();
@@ -304,9 +332,7 @@ class GrpcServer final : public Server {
 
   void stop() override {
     if (server_ == nullptr) return;
-    service_.stop();
-    names_.stop();
-    logs_.stop();
+    services_.stop();
     server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
     server_->Wait();
     server_.reset();
@@ -314,16 +340,18 @@ class GrpcServer final : public Server {
   }
 
  private:
-  Service service_;
-  NamesService names_;
-  LogsService logs_;
-  PeersService peers_;
+  AllServices services_;
   std::filesystem::path socket_;
   const int threads_max_;
   std::unique_ptr<grpc::Server> server_;
 };
 
 }  // namespace
+
+std::unique_ptr<Services> make_services(asio::io_context& io, SessionManager& sessions, NamesManager& names,
+                                        milliseconds watch_interval) {
+  return std::make_unique<AllServices>(io, sessions, names, watch_interval);
+}
 
 Status clear_stale_socket(const std::filesystem::path& socket) {
   sockaddr_un address{};

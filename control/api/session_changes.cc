@@ -25,6 +25,7 @@ Result<std::vector<api::SessionEvent>> SessionChanges::look(const SessionManager
     compare(session, &events);
     Known& known = known_[session.id()];
     const bool ended = api::has_ended(session);
+    if (progress_ && !ended) tell_progress(session, &known, &events);
     ++known.looks;
     if (session.files_size() != 0) {
       compare_files(session, &known, &events);
@@ -78,6 +79,17 @@ void SessionChanges::compare(const api::Session& now, std::vector<api::SessionEv
   last.clear_history();
 }
 
+void SessionChanges::tell_progress(const api::Session& now, Known* known,
+                                   std::vector<api::SessionEvent>* out) {
+  if (++known->quiet < kLooksForProgress) return;
+  const bool moved = now.bytes_done() != known->bytes_told || now.has_rate_bps();
+  if (!moved && now.queue_place() == known->place_told) return;
+  known->quiet = 0;
+  known->bytes_told = now.bytes_done();
+  known->place_told = now.queue_place();
+  add("progress", now, out);
+}
+
 void SessionChanges::compare_files(const api::Session& full, Known* known,
                                    std::vector<api::SessionEvent>* out) {
   known->looks = 0;
@@ -111,6 +123,13 @@ void SessionChanges::add(const char* event, const api::Session& session,
   one.set_waiting_for(session.waiting_for());
   if (session.has_rate_bps()) one.set_rate_bps(session.rate_bps());
   one.set_rate_limit_bps(session.rate_limit_bps());
+  one.set_chunks(session.chunks());
+  one.set_retransmits(session.retransmits());
+  one.set_lost(session.lost());
+  one.set_rtt_us(session.rtt_us());
+  one.set_queue_place(session.queue_place());
+  one.set_queue_length(session.queue_length());
+  one.set_user(session.user());
   one.set_rate_state(session.rate_state());
   *one.mutable_bottleneck() = session.bottleneck();
   one.set_error_code(session.error_code());

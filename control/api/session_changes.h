@@ -19,9 +19,10 @@ class SessionChanges {
  public:
   static constexpr size_t kEventsMax = 1000;      // of one look; more are counted
   static constexpr uint32_t kLooksForFiles = 10;  // a list of files may be long: seldom, and at the end
+  static constexpr uint32_t kLooksForProgress = 10;
 
-  // `id`: of one session; empty: of all that have not ended.
-  explicit SessionChanges(std::string id) : id_(std::move(id)) {}
+  // `id`: of one session; empty: of all that have not ended. `progress`: how far they are as well.
+  explicit SessionChanges(std::string id, bool progress = false) : id_(std::move(id)), progress_(progress) {}
 
   // kUsage: there is no such session.
   Result<std::vector<api::SessionEvent>> look(const SessionManager& sessions, int64_t unix_ns);
@@ -33,14 +34,19 @@ class SessionChanges {
     std::vector<bool> files_done;
     uint64_t names_seen = 0;  // done or failed, when its files were last looked at
     uint32_t looks = 0;       // since then
+    uint32_t quiet = 0;       // looks since its progress was told
+    uint64_t bytes_told = 0;
+    uint32_t place_told = 0;
   };
 
   std::vector<api::Session> look_at_all(const SessionManager& sessions);
   void compare(const api::Session& now, std::vector<api::SessionEvent>* out);
+  void tell_progress(const api::Session& now, Known* known, std::vector<api::SessionEvent>* out);
   void compare_files(const api::Session& full, Known* known, std::vector<api::SessionEvent>* out);
   void add(const char* event, const api::Session& session, std::vector<api::SessionEvent>* out);
 
   const std::string id_;
+  const bool progress_;
   std::map<std::string, Known> known_;
   std::optional<std::set<std::string>> ended_;  // that had ended at the last look
   int64_t unix_ns_ = 0;

@@ -47,6 +47,30 @@ TEST_F(Changes, BeginWithHowEachStandsAndTellWhatIsNew) {
   EXPECT_EQ(events[0].state(), "transferring");
 }
 
+TEST_F(Changes, ProgressIsToldOnceASecondToWhoAskedForIt) {
+  api::Session& session = add("s1");
+  SessionChanges with("", true), without("");
+  look(with, sessions_);
+  look(without, sessions_);
+  size_t told = 0;
+  for (uint64_t looks = 1; looks <= 3 * SessionChanges::kLooksForProgress; ++looks) {
+    session.set_bytes_done(looks);
+    session.set_rtt_us(7);
+    for (const api::SessionEvent& event : look(with, sessions_)) {
+      EXPECT_EQ(event.event(), "progress");
+      EXPECT_EQ(event.rtt_us(), 7);
+      ++told;
+    }
+    EXPECT_TRUE(look(without, sessions_).empty());
+  }
+  EXPECT_EQ(told, 3U);
+  session.set_state(api::Session::WAITING);
+  for (uint64_t looks = 0; looks <= SessionChanges::kLooksForProgress; ++looks)
+    look(with, sessions_);  // the last bytes are told
+  for (uint64_t looks = 0; looks <= SessionChanges::kLooksForProgress; ++looks)
+    EXPECT_TRUE(look(with, sessions_).empty()) << "nothing moves, and there is no figure";
+}
+
 TEST_F(Changes, AnEndThatLacksNamesIsPartial) {
   api::Session& session = add("s1");
   SessionChanges changes("s1");

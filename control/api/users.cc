@@ -131,8 +131,8 @@ Result<std::unique_ptr<OwnNames>> UserNames::list_own(const names::List&, const 
   return for_operators("to list files of this node by way of its daemon");
 }
 
-Result<names::Done> UserNames::remove_own(const names::Remove&, exports::Pulse&) {
-  return for_operators("to remove files of this node by way of its daemon");
+Result<names::Done> UserNames::change_own(const names::Request&, exports::Pulse&) {
+  return for_operators("to make, move or remove files of this node by way of its daemon");
 }
 
 asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> UserNames::ask(std::string peer,

@@ -69,7 +69,7 @@ class UserNames final : public NamesManager {
  public:
   explicit UserNames(NamesManager& all) : all_(all) {}
   Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked, const std::string& for_peer) override;
-  Result<names::Done> remove_own(const names::Remove& asked, exports::Pulse& pulse) override;
+  Result<names::Done> change_own(const names::Request& asked, exports::Pulse& pulse) override;
   asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ask(std::string peer,
                                                               names::Request request) override;
 

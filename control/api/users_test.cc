@@ -112,7 +112,7 @@ TEST_F(UserSessionsTest, WhatIsTheNodesIsTheOperators) {
   UserNames his(names);
   exports::Pulse pulse;
   EXPECT_FALSE(his.list_own({}, ""));
-  EXPECT_FALSE(his.remove_own({}, pulse));
+  EXPECT_FALSE(his.change_own(names::Remove{}, pulse));
   EXPECT_FALSE(answer(his.ask("beta", names::Remove{})));
   EXPECT_FALSE(answer(his.ask("beta", names::MakeDirectory{})));
   EXPECT_FALSE(answer(his.ask("beta", names::Move{})));

@@ -80,7 +80,10 @@ Exports Exports::for_peer(std::string_view peer) const {
 
 Exports Exports::for_operator() const {
   Exports result = *this;
-  for (Root& root : result.roots_) root.config.owners = root.config.acls = true;
+  for (Root& root : result.roots_) {
+    root.config.owners = root.config.acls = true;
+    root.config.manage = root.config.manage || root.config.write;
+  }
   result.of_operator_ = true;
   return result;
 }

@@ -69,7 +69,7 @@ TEST_P(ManageTest, WithoutTheRightNothingIsChanged) {
   EXPECT_TRUE(there("data/readonly/x") && there("outside/secret") && there("data/file"));
 }
 
-TEST_P(ManageTest, AnOperatorRemovesWherePeersMayWrite) {
+TEST_P(ManageTest, AnOperatorChangesNamesWherePeersMayWrite) {
   auto opened = Exports::open(
       {{"data", root_ / "data", false, true}, {"readonly", root_ / "data/readonly", true, false}});
   ASSERT_TRUE(opened) << opened.error().message;
@@ -78,6 +78,21 @@ TEST_P(ManageTest, AnOperatorRemovesWherePeersMayWrite) {
   const auto remove_own = [this](const std::string& path) {
     return code(exports_.remove({.path = path, .recursive = true}, pulse_, Asker::kOperator));
   };
+  const auto mkdir_own = [this](const std::string& path) {
+    return code(exports_.for_operator().make_directory({.path = path}));
+  };
+  const auto move_own = [this](const std::string& from, const std::string& to) {
+    return code(exports_.for_operator().move({.from = from, .to = to}));
+  };
+  EXPECT_EQ(mkdir("data/new"), ErrorCode::kOutsideExports);
+  EXPECT_EQ(mkdir_own("data/new"), ErrorCode::kOk);
+  EXPECT_EQ(mkdir_own("data/readonly/new"), ErrorCode::kOutsideExports);
+  EXPECT_EQ(mkdir_own(path("outside/new")), ErrorCode::kOutsideExports);
+  EXPECT_EQ(move("data/file", "data/new"), ErrorCode::kOutsideExports);
+  EXPECT_EQ(move_own("data/file", "data/readonly/y"), ErrorCode::kOutsideExports);
+  EXPECT_EQ(move_own("data/readonly/x", "data/y"), ErrorCode::kOutsideExports);
+  EXPECT_EQ(move_own("data/file", "data/new"), ErrorCode::kOk);
+  EXPECT_EQ(move_own("data/new/file", "data/file"), ErrorCode::kOk);
   EXPECT_EQ(remove("data/file"), ErrorCode::kOutsideExports);
   EXPECT_EQ(remove_own("data/file"), ErrorCode::kOk);
   EXPECT_EQ(remove_own(path("data/sub")), ErrorCode::kOk);
