@@ -13,13 +13,20 @@
 #include <string>
 #include <utility>
 
+#include "control/api/console_door.h"
 #include "control/api/node_names.h"
 #include "control/api/node_sessions.h"
 #include "control/api/readers.h"
 #include "control/api/server.h"
 #include "control/api/users_door.h"
+#include "control/async/clock.h"
+#include "control/audit/console_line.h"
+#include "control/identity/certificate.h"
+#include "control/identity/node_files.h"
 #include "control/node/manager.h"
+#include "control/receipt/receipt.h"
 #include "control/users/callers.h"
+#include "control/users/groups.h"
 #include "control/users/identity.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
@@ -78,6 +85,76 @@ class Users {
   UsersDoor door_;
 };
 
+// Who somebody of this host is to the node. kConfiguration: nobody.
+inline Result<Person> person_of(const config::Node& node, uint32_t uid) {
+  using Role = api::Delegation;
+  Person person{.uid = uid, .name = users::name_of(uid), .roles = {}};
+  const bool is_operator = uid == 0 || uid == ::geteuid() ||
+                           (!node.control_group.empty() && users::is_member(uid, node.control_group));
+  if (is_operator || (!node.readers_group.empty() && users::is_member(uid, node.readers_group)))
+    person.roles.push_back(Role::VIEWER);
+  if (!node.users_group.empty() && users::member(uid, node.users_group, node.users_uid_min))
+    person.roles.push_back(Role::USER);
+  if (is_operator) person.roles.push_back(Role::OPERATOR);
+  if (!person.roles.empty()) return person;
+  return Error{ErrorCode::kConfiguration,
+               "user " + person.name +
+                   " may not use this node: a member of [control] group, users_group or readers_group may"};
+}
+
+// The socket of the console in the browser, if the node has one.
+class Console {
+ public:
+  Console(asio::io_context& io, NodeSessions& sessions, NodeNames& names, node::Manager& manager,
+          const config::Node& node, UsersDoor::AsUser as_user)
+      : node_(node),
+        door_(io, {.sessions = sessions,
+                   .names = names,
+                   .as_user = std::move(as_user),
+                   .person = [&node](uint32_t uid) { return person_of(node, uid); },
+                   .audit =
+                       [&manager](const ConsoleCall& call) {
+                         manager.audit().append(audit::console_asked({.user = call.person.name,
+                                                                      .uid = call.person.uid,
+                                                                      .role = role_name(call.role),
+                                                                      .method = call.method,
+                                                                      .subject = call.subject,
+                                                                      .error = call.error},
+                                                                     unix_ns()));
+                       },
+                   .receipt = [&node](const api::Session& session) -> Result<std::string> {
+                     const auto made = receipt::make_receipt(node.directory, session);
+                     if (!made) return made.error();
+                     return made->dump(-1, ' ', false, receipt::Json::error_handler_t::replace);
+                   }}) {}
+  // Where 'sluice console setup' has put a certificate, whose subject names the console's user.
+  Status start() {
+    const std::filesystem::path socket = node_.run_dir() / "console.sock";
+    const std::filesystem::path file = node_.directory / "console.pem";
+    std::error_code none;
+    if (!std::filesystem::exists(file, none)) {
+      ::unlink(socket.c_str());  // left by an earlier run: nobody answers there
+      return {};
+    }
+    Result<std::string> pem = identity::read_guarded_file(file);
+    if (!pem) return pem.error();
+    const auto certificate = identity::parse_certificate(*pem);
+    const Result<uid_t> uid =
+        certificate ? users::uid_of(identity::common_name(certificate->get())) : certificate.error();
+    if (!uid)
+      return Error{
+          uid.error().code,
+          file.string() + ": " + uid.error().message +
+              "; or make it anew with 'sluice console setup', or remove it: then there is no console"};
+    return door_.start(socket, *uid, std::move(*pem));
+  }
+  void stop() { door_.stop(); }
+
+ private:
+  const config::Node& node_;
+  ConsoleDoor door_;
+};
+
 // Anyone who may start a session may bring a process that opens files outside the exports.
 inline Status take_callers(users::Callers& callers, const config::Node& node) {
   if (auto made = callers.listen(node.files_socket()); !made) return made;
@@ -99,10 +176,12 @@ class Doors {
         sessions_(manager, metrics_address, sandboxed),
         names_(manager),
         readers_(sessions_),
-        users_(io, names_, [&manager, metrics_address, sandboxed](uint32_t uid) {
+        as_user_([&manager, metrics_address, sandboxed](uint32_t uid) {
           return std::make_unique<NodeSessions>(manager, metrics_address, sandboxed,
                                                 transfer::User{.uid = uid, .name = users::name_of(uid)});
-        }) {}
+        }),
+        users_(io, names_, as_user_),
+        console_(io, sessions_, names_, manager, node, as_user_) {}
 
   Status start() {
     auto server = start_server(io_, sessions_, names_, node_.control_socket());
@@ -110,6 +189,7 @@ class Doors {
     server_ = std::move(*server);
     if (auto started = readers_.start(io_, node_); !started) return started;
     if (auto started = users_.start(node_); !started) return started;
+    if (auto started = console_.start(); !started) return started;
     if (auto started = take_callers(manager_.callers(), node_); !started) return started;
     return base::share_socket(node_.control_socket(), node_.control_group, "[control] group");
   }
@@ -117,6 +197,7 @@ class Doors {
   void stop() {
     readers_.stop();
     users_.stop();
+    console_.stop();
     manager_.callers().stop();
     ::unlink(node_.files_socket().c_str());
     if (!node_.users_group.empty()) ::unlink(node_.users_files_socket().c_str());
@@ -131,7 +212,9 @@ class Doors {
   NodeNames names_;
   std::unique_ptr<Server> server_;
   Readers readers_;
+  const UsersDoor::AsUser as_user_;
   Users users_;
+  Console console_;
 };
 
 }  // namespace sluice::control

@@ -1,7 +1,4 @@
-// A receipt: what a node says of a session that has succeeded, signed with its key, for a third person.
-//
-// One JSON object: "statement" is a text (JSON itself) whose very bytes were signed, so that nobody has to
-// write JSON in one certain way to check it. docs/REFERENCE.md, "sluice receipt", tells how.
+// A receipt that somebody was given (control/receipt/receipt.h): is it what a node has signed, and which?
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,16 +8,14 @@
 
 #include "control/client/json.h"
 #include "control/identity/identity.h"
-#include "control/proto/api.pb.h"
+#include "control/receipt/receipt.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::cli {
 
 inline constexpr size_t kReceiptBytesMax = 64U << 20;
 
-// kUsage: it has not succeeded. kConfiguration: a key is younger than the session, so that nobody can say
-// that it was of this node, or of this peer.
-Result<api::Json> make_receipt(const std::filesystem::path& node_directory, const api::Session& session);
+using receipt::make_receipt;
 
 struct CheckedReceipt {
   api::Json statement;

@@ -84,6 +84,7 @@ ARROWS = {
                          "dataplane/lane", "storage"},
     "control/proto": {"dataplane/base", "dataplane/base/options", "control/catalog", "control/words"},
     "control/async": {"dataplane/base"},
+    "control/receipt": {"dataplane/base", "control/identity", "control/proto"},
     "control/audit": {"dataplane/base", "control/names", "control/transfer", "control/words"},
     "control/catalog": {"dataplane/base", "control/selection"},
     "control/tree": {"dataplane/base", "dataplane/core", "control/catalog", "control/proto"},
@@ -113,13 +114,13 @@ ARROWS = {
     "control/exporter": _BASE | {"control/metrics"},
     "control/node": _PLAIN | {"control/node/queue", "control/runtime", "control/metrics"} | _TRANSFER | _DECIDES | _PERFORMS,
     "control/client": _BASE | {"control/proto"},
-    "control/api": {"dataplane/base", "dataplane/base/options", "dataplane/base/sandbox", "dataplane/core", "control/async", "control/audit", "control/exports", "control/names", "control/proto", "control/selection",
+    "control/api": {"dataplane/base", "dataplane/base/options", "dataplane/base/sandbox", "dataplane/core", "control/async", "control/audit", "control/exports", "control/identity", "control/names", "control/proto", "control/selection",
                     "control/transfer", "control/words", "control/node"},
     "control": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
-                         "control/exporter"}
+                         "control/exporter", "control/receipt"}
                | _DECIDES | _PERFORMS,
     "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/client", "control/proto", "control/identity", "control/metrics",
-                         "control/names", "control/selection", "tools/doctor"},
+                         "control/names", "control/receipt", "control/selection", "tools/doctor"},
     "tools/doctor": _BASE | {"control/client", "control/identity"},
     "tools": None,  # anything
     "perf": None,
