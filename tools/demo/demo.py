@@ -4,15 +4,17 @@
 # Needs nothing from before and leaves nothing behind. Exit 0 only if cmp(1) finds both files identical.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from harness import HarnessError, MemifWire, Pair  # noqa: E402
+from harness import Console, HarnessError, MemifWire, Pair  # noqa: E402
 from harness.system import exit_on_signals, random_file, same_bytes  # noqa: E402
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -33,6 +35,7 @@ def arguments():
     parser.add_argument("--lanes", type=int, default=1, metavar="N", help="UDP flows side by side (1)")
     parser.add_argument("--json", action="store_true", help="last line of stdout: one JSON object")
     parser.add_argument("--keep", action="store_true", help="keep the node directories, logs and files")
+    parser.add_argument("--console", action="store_true", help="stay until Ctrl-C, with a link to the console in the browser")
     return parser.parse_args()
 
 
@@ -72,6 +75,11 @@ def run_demo(options):
     with Pair(MemifWire(), bytes_needed=size if options.file else 2 * size, keep=options.keep) as pair:
         if not pair.pages.available:
             say(f"No hugepages ({pair.pages.reason}): running with --no-huge, which is slower.")
+        console = None
+        if options.console:
+            pair.b.add_export("data", pair.b.export(), "rwm")
+            pair.b.write_configuration()
+            console = Console(pair.a)
         source = make_source(options, pair, size)
         say("Starting two nodes, a and b, joined by net_memif ...")
         pair.start()
@@ -88,9 +96,28 @@ def run_demo(options):
             "lanes": session["lanes"],
             "elapsed_s": round(session["elapsed_s"], 3),
         }
+        if console:
+            show_console(console, pair, report)
         if options.keep:
             say(f"Kept: {pair.base}")
     return report
+
+
+def show_console(console, pair, report):
+    """Stays until somebody has seen enough: Ctrl-C, or SIGTERM."""
+    tell(report)
+    runs = pair.a.export() / "runs"
+    runs.mkdir()
+    for number in range(40):
+        (runs / f"run{number:03}.h5").write_bytes(os.urandom(200_000 + number * 10_000))
+    console.start()
+    try:
+        say(f"\nThe console of node a, signed in as its operator; the link works once, within a minute:\n\n    {console.link()}\n")
+        say(f"Another link: {console.program} --node {pair.a.directory} open\nCtrl-C ends the demo.")
+        with contextlib.suppress(KeyboardInterrupt, SystemExit):
+            signal.pause()
+    finally:
+        console.stop()
 
 
 def main():
@@ -101,16 +128,21 @@ def main():
     except HarnessError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
+    if not options.console:
+        tell(report)
+    if options.json:
+        say(json.dumps(report))
+    good = report["identical"] and report["crc64_source"] == report["crc64_destination"]
+    return 0 if good else 1
+
+
+def tell(report):
     say(f"goodput        {report['goodput_gbps']} Gbit/s of payload over {report['wire']}"
         f" ({report['elapsed_s']} s with handshake, sync and rename)")  # fmt: skip
     say(f"retransmitted  {report['retransmits']} chunks")
     say(f"CRC-64         {report['crc64_source']} at the source")
     say(f"               {report['crc64_destination']} at the destination")
     say(f"cmp            {'identical' if report['identical'] else 'DIFFERENT'}")
-    if options.json:
-        say(json.dumps(report))
-    good = report["identical"] and report["crc64_source"] == report["crc64_destination"]
-    return 0 if good else 1
 
 
 if __name__ == "__main__":

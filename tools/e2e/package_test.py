@@ -36,7 +36,7 @@ def run(*command, **options):
 def test_units_are_understood(tmp_path):
     """With programs that are here, as it looks whether they are."""
     for unit in _UNITS + _SOCKETS:
-        text = unit.read_text().replace("/usr/sbin/", f"{find_binaries()}/")
+        text = unit.read_text().replace("/usr/sbin/", f"{find_binaries()}/").replace("/usr/bin/", f"{find_binaries()}/")
         (tmp_path / unit.name).write_text(text.replace("/usr/libexec/sluice/", f"{_PACKAGE}/"))
     result = run("systemd-analyze", "verify", "--man=no", *(tmp_path / unit.name for unit in _UNITS + _SOCKETS))
     ours = [line for line in (result.stdout + result.stderr).splitlines() if "sluice" in line]
@@ -67,7 +67,7 @@ def _calls_of(name):
 
 
 @needs_systemd
-@pytest.mark.parametrize("unit", [unit for unit in _UNITS if "host" not in unit.name], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", [unit for unit in _UNITS if not re.search("host|console", unit.name)], ids=lambda unit: unit.name)
 def test_a_unit_lets_its_daemon_confine_itself(unit):
     allowed = set()
     for line in unit.read_text().splitlines():
@@ -81,7 +81,7 @@ def test_a_unit_lets_its_daemon_confine_itself(unit):
 
 @needs_systemd
 def test_units_are_known_to_the_scripts_of_the_package():
-    assert (len(_UNITS), len(_SOCKETS)) == (4, 1)
+    assert (len(_UNITS), len(_SOCKETS)) == (5, 2)
     for script in ("debian/postinst", "debian/prerm", "debian/postrm", "rpm/post", "rpm/preun"):
         text = (_PACKAGE / script).read_text()
         for unit in _UNITS:

@@ -3,6 +3,7 @@
 # Standard library only. Everything that is reserved, mounted, created or started is registered with
 # an ExitStack, so that one way out (normal, exception, SIGINT, SIGTERM) gives all of it back.
 # SPDX-License-Identifier: Apache-2.0
+from .console import Console
 from .hanging import HangingFileSystem, hanging_missing
 from .hugepages import Hugepages
 from .middle import MiddleWire
@@ -14,6 +15,7 @@ from .system import HarnessError, find_binaries, is_root, wait_until
 from .wires import EmulatedWire, MemifWire, VethWire, veth_missing
 
 __all__ = [
+    "Console",
     "EmulatedWire",
     "HangingFileSystem",
     "HarnessError",
