@@ -211,9 +211,9 @@ api::Session to_api(const transfer::View& view) {
   if (view.sizes.law.per_byte > 0) session.set_loss_length_bytes(1 / view.sizes.law.per_byte);
   session.set_crc(view.crc);
   session.set_protection(view.protection);
-  session.set_rate_limit_bps(view.rate_limit_bps);
-  session.set_rate_mode(view.rate_mode);
-  if (view.rate_condition) session.set_rate_state(std::string(rate::condition_name(*view.rate_condition)));
+  session.set_rate_limit_bps(view.rate.limit_bps);
+  session.set_rate_mode(view.rate.mode);
+  if (view.rate.condition) session.set_rate_state(std::string(rate::condition_name(*view.rate.condition)));
   session.set_started_unix_ns(view.started_unix_ns);
   session.set_waiting_for(view.waiting_for);
   session.set_priority(view.queue.priority);

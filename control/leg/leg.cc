@@ -120,7 +120,7 @@ void Leg::judge_end(const Status& status, uint64_t now_ns, Effects& out) {
 }
 
 void Leg::end_failed(const Error& error, uint64_t now_ns, Effects& out) {
-  failure_ = error;
+  wants_.failure = error;
   stop(error, LastWord::kFailure, now_ns, out);
 }
 
@@ -153,10 +153,10 @@ void Leg::take_call(uint64_t now_ns, Effects& out) {
   if (job_.has_end() && !waiting_call_->hello.known && !told_of_end()) {
     // It never came to know what was agreed upon: no data was sent.
     if (!job_.legs.alone(id_)) {
-      anew_ = true;
+      wants_.anew = true;
       return void(entered_ns_ = now_ns);
     }
-    forget_ = forgetting_ = true;
+    wants_.forget = forgetting_ = true;
     return enter(P::kForgetting, now_ns);
   }
   attempt_.told_of_end = told_of_end();
@@ -205,7 +205,7 @@ void Leg::start_moving(uint64_t now_ns) {
       {.peer = peer_name_, .peer_ports = agreement_.peer_ports, .own_ports = lanes_.local_ports()});
   watch_.start(job_, lanes_.figures(), now_ns);
   watch_.bottleneck().start(lanes_, now_ns);
-  flows_changed_ = true;
+  wants_.flows_changed = true;
 }
 
 void Leg::on(const BoardAttached& event, uint64_t /*now_ns*/) { dataplane_ = event.dataplane; }

@@ -112,14 +112,14 @@ class Leg {
   HandshakePhase handshake_phase() const { return handshake_.phase(); }
   std::optional<AttemptEnd> take_end() { return std::exchange(end_, std::nullopt); }
   bool take_agreed() { return handshake_.take_agreed(); }
-  bool take_flows_changed() { return std::exchange(flows_changed_, false); }
+  bool take_flows_changed() { return std::exchange(wants_.flows_changed, false); }
   // Everything stands at the peer. It must not hear that before this node's journal has it.
   bool take_completion() { return std::exchange(completion_, false); }
-  bool take_forgetting() { return std::exchange(forget_, false); }
+  bool take_forgetting() { return std::exchange(wants_.forget, false); }
   // What went wrong concerns all legs, not this one.
-  std::optional<Error> take_failure() { return std::exchange(failure_, std::nullopt); }
+  std::optional<Error> take_failure() { return std::exchange(wants_.failure, std::nullopt); }
   // Its peer knows nothing of what was agreed upon: no other leg may go on.
-  bool take_anew() { return std::exchange(anew_, false); }
+  bool take_anew() { return std::exchange(wants_.anew, false); }
   bool take_parted() { return std::exchange(parting_.over, false); }
   bool contacted() const { return handshake_.contacted(); }  // in this attempt
   bool call_waits() const { return waiting_call_.has_value(); }
@@ -231,13 +231,15 @@ class Leg {
   uint32_t work_tag_ = 0;
   uint64_t entered_ns_ = 0;  // the phase
   Parting parting_;
-  bool flows_changed_ = false;
-  bool forget_ = false;
   bool forgetting_ = false;  // that was asked for, and is not done
   bool completion_ = false;
   bool peer_pauses_ = false;
-  bool anew_ = false;
-  std::optional<Error> failure_;
+  struct Wants {  // of the transfer, which takes each once
+    bool flows_changed = false;
+    bool forget = false;
+    bool anew = false;
+    std::optional<Error> failure = std::nullopt;
+  } wants_;
 };
 
 }  // namespace sluice::transfer

@@ -96,7 +96,7 @@ void Leg::attempt_over(uint64_t now_ns, Effects& out) {
                     .peer_forgot = handshake_.peer_forgot(),
                     .contacted = handshake_.contacted() || attempt_.peer_paused,
                     .board_lost = attempt_.board_lost};
-  flows_changed_ = !attempt_.detached;
+  wants_.flows_changed = !attempt_.detached;
   if (!attempt_.detached) {
     handshake_.end();
     if (job_.has_end()) {

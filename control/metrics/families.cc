@@ -158,7 +158,7 @@ void add_deadline(Families& out, const std::string& session, const transfer::Dea
 
 void add_session(Families& out, const transfer::View& view) {
   const std::string& id = view.id;
-  out.count(Metric::session_info, 1, {id, label(view.peer), direction_of(view), view.rate_mode});
+  out.count(Metric::session_info, 1, {id, label(view.peer), direction_of(view), view.rate.mode});
   out.add(Metric::session_start_timestamp_seconds, static_cast<double>(view.started_unix_ns) * kPerNs, {id});
   for (const StateName& state : kStates)
     out.count(Metric::session_state, view.state == state.state ? 1 : 0, {id, state.name});
@@ -169,12 +169,12 @@ void add_session(Families& out, const transfer::View& view) {
   out.count(Metric::session_done_bytes, view.summary.bytes_done, {id});
   add_counts(out, id, counts_of(view.summary));
   if (view.summary.rtt_ns != 0) out.add(Metric::session_rtt_seconds, seconds(view.summary.rtt_ns), {id});
-  if (view.rate_limit_bps != 0) {
-    out.add(Metric::session_rate_limit_bytes_per_second, bytes_per_second(view.rate_limit_bps), {id});
+  if (view.rate.limit_bps != 0) {
+    out.add(Metric::session_rate_limit_bytes_per_second, bytes_per_second(view.rate.limit_bps), {id});
   }
-  if (view.rate_condition) {
+  if (view.rate.condition) {
     for (const ConditionName& condition : kConditions) {
-      out.count(Metric::session_rate_condition, *view.rate_condition == condition.condition ? 1 : 0,
+      out.count(Metric::session_rate_condition, *view.rate.condition == condition.condition ? 1 : 0,
                 {id, condition.name});
     }
   }

@@ -30,7 +30,7 @@ SessionFigures& add_session(Scrape& scrape, const std::string& id,
   session.view.state = state;
   session.view.role = transfer::Role::kSource;
   session.view.peer = "beta";
-  session.view.rate_mode = "adaptive";
+  session.view.rate.mode = "adaptive";
   session.view.started_unix_ns = 1'700'000'000'500'000'000;
   return session;
 }
@@ -132,8 +132,8 @@ TEST(Families, TellStateConditionAndDeadlineOfASession) {
   view.names.listing = true;
   view.summary.bytes_done = 40;
   view.summary.rtt_ns = 20'000'000;
-  view.rate_limit_bps = 8'000;
-  view.rate_condition = rate::Condition::kYielding;
+  view.rate.limit_bps = 8'000;
+  view.rate.condition = rate::Condition::kYielding;
   view.bottleneck.now.cause = verdict::Cause::kDestinationDisk;
   view.deadline = transfer::DeadlineView{.deadline_unix_ns = 1'800'000'000'000'000'000, .chance = 0.25};
   const auto families = scrape.take();
@@ -215,10 +215,10 @@ TEST(Families, OfTheFullestNodeAreBounded) {
   for (int i = 0; i < 4096 + 64; ++i) {
     SessionFigures& session = add_session(scrape, "session" + std::to_string(i), ViewState::kPaused);
     session.view.error = Error{ErrorCode::kStorage, ""};
-    session.view.rate_condition = rate::Condition::kRunning;
+    session.view.rate.condition = rate::Condition::kRunning;
     session.view.deadline = transfer::DeadlineView{.chance = 1};
     session.view.summary.rtt_ns = 1;
-    session.view.rate_limit_bps = 1;
+    session.view.rate.limit_bps = 1;
     if (i >= static_cast<int>(kLabelledMax)) continue;
     for (uint32_t lane = 0; lane < board::kFlowsMax / kLabelledMax; ++lane)
       session.lanes.push_back({.lane = lane, .sends = true, .rtt_ns = 1, .rtt_min_ns = 1});

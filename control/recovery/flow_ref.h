@@ -1,7 +1,8 @@
 // Which flow of a transfer is meant: a lane, by its place in the handshake of its leg.
 //
 // A transfer may have several legs (control/leg/leg.h), and each has lanes from 0 on. Sender and Receiver
-// share one object out among the flows of all of them. Pure. SPDX-License-Identifier: Apache-2.0
+// share one object out among the flows of all of them. Pure.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <compare>

@@ -2,8 +2,8 @@
 // all its legs have the same slot.
 //
 // On the loop's thread. While there is no dataplane, each effect is answered with daemon_not_running. Here
-// the transfer hears once of each board, and of its end, however many legs it has. SPDX-License-Identifier:
-// Apache-2.0
+// the transfer hears once of each board, and of its end, however many legs it has.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <asio/awaitable.hpp>

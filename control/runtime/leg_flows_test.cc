@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/runtime/leg_flows.h"
 
+#include "control/runtime/board_objects.h"
 #include "control/runtime/runtime_fixture.h"
 
 namespace sluice::runtime {
@@ -19,11 +20,17 @@ class LegFlowsTest : public RuntimeTest {
   LegFlowsTest() {
     serve();
     stream_ = std::make_unique<LegStream>(services_, heard_, kFirst, "beta");
-    flows_ = std::make_unique<LegFlows>(services_, heard_, kFirst, kFlowsSession, *stream_, nullptr);
+    objects_ = std::make_unique<BoardObjects>(services_, heard_, nullptr);
+    flows_ = std::make_unique<LegFlows>(services_, heard_, kFirst, kFlowsSession, *stream_, *objects_);
   }
   ~LegFlowsTest() override {
     flows_.reset();
+    objects_.reset();
     stream_.reset();
+  }
+  void join() {
+    flows_->join();
+    objects_->join();
   }
   // The peer's call is the leg's stream: flows get their secrets from it.
   void have_stream() {
@@ -71,17 +78,18 @@ class LegFlowsTest : public RuntimeTest {
   const std::shared_ptr<HeardEvents> heard_ = std::make_shared<HeardEvents>();
   std::shared_ptr<FakeConnection> connection_;
   std::unique_ptr<LegStream> stream_;
+  std::unique_ptr<BoardObjects> objects_;
   std::unique_ptr<LegFlows> flows_;
   transfer::FlowsReserved reserved_;
 };
 
 TEST_F(LegFlowsTest, WithoutADataplaneEachEffectIsAnsweredAtOnceAndOnce) {
-  flows_->join();
+  join();
   flows_->perform(transfer::ReserveFlows{.leg = kFirst, .lanes = 1});
   flows_->perform(transfer::ReserveBuffers{.leg = kFirst});
-  flows_->perform(transfer::OpenObject{.object = ObjectId(4)});
-  flows_->perform(transfer::CloseObject{ObjectId(4)});
-  flows_->perform(transfer::FetchObject{ObjectId(4)});
+  objects_->perform(transfer::OpenObject{.object = ObjectId(4)});
+  objects_->perform(transfer::CloseObject{ObjectId(4)});
+  objects_->perform(transfer::FetchObject{ObjectId(4)});
   flows_->perform(transfer::DrainEvents{kFirst});
   flows_->perform(transfer::ReleaseFlows{kFirst});
   EXPECT_EQ(heard_->events.size(), 7U);
@@ -103,7 +111,7 @@ TEST_F(LegFlowsTest, WithoutADataplaneEachEffectIsAnsweredAtOnceAndOnce) {
 
 TEST_F(LegFlowsTest, FlowsAreReservedOpenedHeardOfAndGivenBack) {
   attach();
-  flows_->join();
+  join();
   run_until([this] { return heard_->count<transfer::BoardAttached>() == 1; });
   EXPECT_EQ(heard_->all<transfer::BoardAttached>()[0].dataplane.generation, 77U);
   reserve(2);
@@ -139,7 +147,7 @@ TEST_F(LegFlowsTest, FlowsAreReservedOpenedHeardOfAndGivenBack) {
 // The keys go to the dataplane's main thread, the command to the worker: it must come second.
 TEST_F(LegFlowsTest, AFlowIsOpenedWhenItsKeysAreThereAndNotBefore) {
   attach();
-  flows_->join();
+  join();
   have_stream();
   reserve(1);
   dataplane_->hold_at = AttachKind::kFlowKeys;
@@ -165,7 +173,7 @@ TEST_F(LegFlowsTest, AFlowIsOpenedWhenItsKeysAreThereAndNotBefore) {
 // else's.
 TEST_F(LegFlowsTest, AnOpeningThatWasGivenUpOpensNothing) {
   attach();
-  flows_->join();
+  join();
   have_stream();
   reserve(1);
   const FlowSlotId first = reserved_.grants[0].slot;
@@ -197,7 +205,7 @@ TEST_F(LegFlowsTest, AnOpeningThatWasGivenUpOpensNothing) {
 
 TEST_F(LegFlowsTest, ABoardThatIsLostAnswersWhatWasAskedAndIsToldOnce) {
   attach();
-  flows_->join();
+  join();
   run_until([this] { return heard_->count<transfer::BoardAttached>() == 1; });
   std::vector<SessionSlotId> all;
   while (const auto slot = services_->board->attached()->flows().table().take_session()) all.push_back(*slot);
@@ -225,7 +233,7 @@ TEST_F(LegFlowsTest, FlowsOfAFormerControlAreClaimedOnceOrNotAtAll) {
   flows_->perform(transfer::ClaimFlows{.leg = kFirst, .record = record, .receives = true});
   EXPECT_TRUE(heard_->events.empty()) << "until a dataplane is there";
   asio::co_spawn(io_, dataplane_->serve(io_), asio::detached);
-  flows_->join();
+  join();
   services_->board->start();
   run_until([this] { return heard_->count<transfer::FlowsClaimed>() != 0; });
   EXPECT_TRUE(heard_->all<transfer::FlowsClaimed>()[0].adopted);

@@ -13,19 +13,18 @@
 namespace sluice::runtime {
 
 transfer::ThisNode this_node(const config::Node& node) {
-  transfer::ThisNode its{
-      {.node_name = node.name,
-       .udp_checksum_always = node.udp_checksum == "always",
-       .protection = node.transfer.protection,
-       .calls_only = node.calls_only(),
-       .partition_bytes = node.partition_bytes,
-       .sync_lag_bytes = node.sync_lag_bytes,
-       .sync_lag_ns = node.sync_lag_ms * transfer::kMillisecondNs,
-       .connect_timeout_ns = node.connect_timeout_s * transfer::kSecondNs,
-       .stall_timeout_ns = node.stall_timeout_s * transfer::kSecondNs,
-       .resume_timeout_ns = node.resume_timeout_s * transfer::kSecondNs,
-       .keep_ns = node.keep_timeout_s * transfer::kSecondNs,
-       .trust_journal = node.reread == "never"}};
+  transfer::ThisNode its{{.node_name = node.name,
+                          .udp_checksum_always = node.udp_checksum == "always",
+                          .protection = node.transfer.protection,
+                          .calls_only = node.calls_only(),
+                          .partition_bytes = node.partition_bytes,
+                          .sync_lag_bytes = node.sync_lag_bytes,
+                          .sync_lag_ns = node.sync_lag_ms * transfer::kMillisecondNs,
+                          .connect_timeout_ns = node.connect_timeout_s * transfer::kSecondNs,
+                          .stall_timeout_ns = node.stall_timeout_s * transfer::kSecondNs,
+                          .resume_timeout_ns = node.resume_timeout_s * transfer::kSecondNs,
+                          .keep_ns = node.keep_timeout_s * transfer::kSecondNs,
+                          .trust_journal = node.reread == "never"}};
   // One place is kept for the sessions of others.
   its.outlook = std::make_shared<deadline::Outlook>(std::max<uint32_t>(1, node.sessions_max - 1));
   return its;

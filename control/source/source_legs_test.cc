@@ -51,7 +51,7 @@ class SendingOnTwoLegs : public testing::Test {
     return legs;
   }
 
-  Settings settings_;
+  ThisNode settings_;
   Agreement agreement_{.lanes = 1,
                        .chunk_bytes = 8192,
                        .extent_bytes = kExtent,

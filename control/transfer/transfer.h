@@ -230,9 +230,9 @@ class Transfer {
   struct Ends {  // of legs, in the attempts that are under way
     std::map<LegId, AttemptEnd> how;
     std::optional<LegId> last;
-    std::set<LegId> rested;  // they wait by themselves, while others go on
+    std::set<LegId> rested;   // they wait by themselves, while others go on
+    std::set<LegId> parting;  // their peers have not said that they know of the end
   } ends_;
-  std::set<LegId> parting_;  // legs whose peers have not said that they know of the end
   Phase<TransferPhase> phase_{TransferPhase::kNew};
   Effects out_;
   std::optional<Error> error_;  // why it ends; nothing: success
@@ -263,7 +263,6 @@ class Transfer {
     bool away = false;  // nothing is open: somebody may be mending their file system
   } files_;
   bool complete_noted_ = false;  // the journal has every file as it is at the end
-  bool begun_ = false;           // an attempt, in this step
   struct Times {
     int64_t started_unix_ns = 0;
     uint64_t started_ns = 0;
@@ -295,7 +294,10 @@ class Transfer {
     Pace pace;
     control::FlowFigures before;  // at its last look
   } going_;
-  uint64_t attempts_ = 0;
+  struct Attempts {
+    uint64_t count = 0;
+    bool begun = false;  // one, in this step
+  } attempts_;
   Summary before_;  // figures of former lives of this control
   struct Shown {
     uint64_t bytes_done = 0;  // what people saw does not go down, unless bytes were lost

@@ -34,10 +34,10 @@ void Transfer::advance(uint64_t now_ns) {
         break;
       case P::kParting:
         for (auto& leg : legs_) leg->advance(now_ns, out_);
-        std::erase_if(parting_, [this](LegId leg) { return legs_[leg]->take_parted(); });
+        std::erase_if(ends_.parting, [this](LegId leg) { return legs_[leg]->take_parted(); });
         if (detached_) {
           over();
-        } else if (parting_.empty()) {
+        } else if (ends_.parting.empty()) {
           phase_.change(P::kAware);
           peer_.unaware = false;
           write_record(Entry::kAware, Durability::kProcess, now_ns);
@@ -47,7 +47,7 @@ void Transfer::advance(uint64_t now_ns) {
         break;
     }
     // An attempt that follows another at once is in the same phase, and has somewhere to go.
-    if (phase_ == before && !std::exchange(begun_, false)) return;
+    if (phase_ == before && !std::exchange(attempts_.begun, false)) return;
   }
 }
 
@@ -63,7 +63,7 @@ void Transfer::follow_legs(uint64_t now_ns) {
   stop_beginners(now_ns);
   revive_legs(now_ns);
   // One may have waited for what another has come to.
-  begun_ |= legs_.size() > 1 && job_.legs.changes() != changes;
+  attempts_.begun |= legs_.size() > 1 && job_.legs.changes() != changes;
 }
 
 void Transfer::follow(Leg& leg, uint64_t now_ns) {
@@ -75,7 +75,7 @@ void Transfer::follow(Leg& leg, uint64_t now_ns) {
   if (leg.take_agreed()) {
     Batch batch;
     if (!std::exchange(job_.began, true)) batch.blocks = job_.take_rows();
-    ++attempts_;
+    ++attempts_.count;
     batch.record = record(now_ns, record_state());
     batch.files = file_rows();
     // Before data moves: a node that does not know of it makes the other forget what has arrived.
@@ -315,7 +315,7 @@ void Transfer::part(uint64_t now_ns) {
   std::set<std::string> told;
   for (auto& leg : legs_) {
     if (!told.insert(leg->peer_name()).second) continue;
-    parting_.insert(leg->id());
+    ends_.parting.insert(leg->id());
     leg->part(words, now_ns + settings_.resume_timeout_ns, now_ns, out_);
   }
 }

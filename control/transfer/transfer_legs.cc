@@ -3,7 +3,8 @@
 //
 // Where one leg ends the others go on, unless what ended it concerns all: an error of this node's files, an
 // operator, or a peer at which the transfer has ended. When the last leg has ended the attempt is over, and
-// what follows is decided by the end that leaves most hope. SPDX-License-Identifier: Apache-2.0
+// what follows is decided by the end that leaves most hope.
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace sluice::transfer {
 // Whoever was called goes on with the legs for which its peer calls, or waits for it to call for any.
 void Transfer::begin_attempts(uint64_t now_ns) {
   phase_.change(P::kActive);
-  begun_ = true;
+  attempts_.begun = true;
   ends_ = {};
   const auto wanted = [](const Leg& leg) { return leg.call_waits() || leg.claims_flows(); };
   const bool all = job_.initiator || !any_leg(wanted);

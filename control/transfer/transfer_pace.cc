@@ -104,7 +104,7 @@ void Transfer::keep_pace(uint64_t now_ns) {
 // For the deadlines of those to come. One that waited, rested, or shared its path says nothing of how long a
 // session takes.
 void Transfer::note_whole(uint64_t now_ns) {
-  if (error_ || !job_.has_end() || attempts_ != 1 || turn_.waited || times_.before_ns != 0) return;
+  if (error_ || !job_.has_end() || attempts_.count != 1 || turn_.waited || times_.before_ns != 0) return;
   const deadline::Load load = sight(now_ns).load;
   const uint64_t bytes = job_.bytes_total();
   if (bytes == 0 || settings_.outlook->others_bps(job_.id, load.path) > 0) return;

@@ -23,11 +23,11 @@ TEST(Limit, OfASourceHoldsAtOnceAndUntilItIsTakenAway) {
   world->pass(10 * kMillisecondNs);
   EXPECT_LE(rate_of(*world), kLimit);
   EXPECT_GT(rate_of(*world), 0U);
-  EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
+  EXPECT_EQ(world->transfer().view(world->now_ns).rate.limit_bps, kLimit);
   world->post(LimitAsked{});
   EXPECT_EQ(world->count(Entry::kLimited), 2U);
   world->pass(10 * kMillisecondNs);
-  EXPECT_GT(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
+  EXPECT_GT(world->transfer().view(world->now_ns).rate.limit_bps, kLimit);
 }
 
 TEST(Limit, IsInTheAnswerToWhoeverAskedForIt) {
@@ -35,7 +35,7 @@ TEST(Limit, IsInTheAnswerToWhoeverAskedForIt) {
     const auto world = moving(scene);
     for (const uint64_t limit_bps : {kLimit, 2 * kLimit, kLimit / 2}) {
       world->post(LimitAsked{limit_bps});
-      EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, limit_bps);
+      EXPECT_EQ(world->transfer().view(world->now_ns).rate.limit_bps, limit_bps);
     }
   }
 }
@@ -46,12 +46,12 @@ TEST(Limit, IsToldBeforeAnythingIsAgreedUpon) {
   world.hold<Call>();
   world.start();
   ASSERT_EQ(world.leg().agreement().rate_bps, 0U);
-  const uint64_t asked_bps = world.transfer().view(world.now_ns).rate_limit_bps;
+  const uint64_t asked_bps = world.transfer().view(world.now_ns).rate.limit_bps;
   EXPECT_GT(asked_bps, kLimit);
   world.post(LimitAsked{kLimit});
-  EXPECT_EQ(world.transfer().view(world.now_ns).rate_limit_bps, kLimit);
+  EXPECT_EQ(world.transfer().view(world.now_ns).rate.limit_bps, kLimit);
   world.post(LimitAsked{});
-  EXPECT_EQ(world.transfer().view(world.now_ns).rate_limit_bps, asked_bps);
+  EXPECT_EQ(world.transfer().view(world.now_ns).rate.limit_bps, asked_bps);
 }
 
 TEST(Limit, NoOperatorRaisesTheCeilingOfAQuota) {
@@ -59,7 +59,7 @@ TEST(Limit, NoOperatorRaisesTheCeilingOfAQuota) {
     const auto world = moving(scene);
     world->post(CeilingTold{kLimit});
     world->pass(10 * kMillisecondNs);
-    EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
+    EXPECT_EQ(world->transfer().view(world->now_ns).rate.limit_bps, kLimit);
     if (scene.role == Role::kSource) {
       EXPECT_LE(rate_of(*world), kLimit);
     } else {
@@ -67,10 +67,10 @@ TEST(Limit, NoOperatorRaisesTheCeilingOfAQuota) {
     }
     world->post(LimitAsked{2 * kLimit});
     world->pass(10 * kMillisecondNs);
-    EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
+    EXPECT_EQ(world->transfer().view(world->now_ns).rate.limit_bps, kLimit);
     world->post(LimitAsked{kLimit / 2});
     world->pass(10 * kMillisecondNs);
-    EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, kLimit / 2);
+    EXPECT_EQ(world->transfer().view(world->now_ns).rate.limit_bps, kLimit / 2);
     EXPECT_EQ(world->journal.record.limit_bps, kLimit / 2) << "the ceiling is the configuration's";
   }
 }
@@ -82,7 +82,7 @@ TEST(Limit, SurvivesARestart) {
     EXPECT_EQ(world->journal.record.limit_bps, kLimit);
     world->restart(true);
     world->pass(kSecondNs);
-    EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
+    EXPECT_EQ(world->transfer().view(world->now_ns).rate.limit_bps, kLimit);
     if (scene.role == Role::kSource) {
       EXPECT_LE(rate_of(*world), kLimit);
     }
@@ -116,7 +116,7 @@ TEST(Limit, ASourceKeepsToTheLowerOfBoth) {
   world->post(LimitAsked{});
   world->hear(RateLimit{});
   world->pass(10 * kMillisecondNs);
-  EXPECT_GT(world->transfer().view(world->now_ns).rate_limit_bps, 2 * kLimit);
+  EXPECT_GT(world->transfer().view(world->now_ns).rate.limit_bps, 2 * kLimit);
 }
 
 TEST(Limit, OfADestinationHoldsNoLongerThanItsStream) {

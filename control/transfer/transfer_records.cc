@@ -167,7 +167,7 @@ void Transfer::take_over(const Record& record, int64_t unix_now_ns) {
   before_ = record.summary;
   shown_.bytes_done = record.summary.bytes_done;
   device_ = record.summary.device;
-  attempts_ = record.summary.attempts;
+  attempts_.count = record.summary.attempts;
   const bool clock_is_well = unix_now_ns > record.started_unix_ns;
   const uint64_t since_start_ns =
       clock_is_well ? static_cast<uint64_t>(unix_now_ns - record.started_unix_ns) : 0;

@@ -82,7 +82,7 @@ Summary Transfer::summary(const control::FlowFigures& all, uint64_t now_ns) cons
     const uint64_t data_until_ns = times_.data_ended_ns != 0 ? times_.data_ended_ns : now_ns;
     summary.data_elapsed_ns = times_.data_before_ns + data_until_ns - times_.data_started_ns;
   }
-  summary.attempts = attempts_;
+  summary.attempts = attempts_.count;
   if (job_.source() != nullptr) {
     const uint64_t sent = summary.bytes_sent + summary.retransmits * leg.agreement().chunk_bytes;
     summary.bytes_resent = sent - std::min(sent, job_.bytes_total());
@@ -232,12 +232,12 @@ View Transfer::overview(uint64_t now_ns) const {
   }
   if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);
   if (view.lanes != 0) view.protection = wire::protection_name(leg.agreement().protection);
-  view.rate_limit_bps = cap_bps();
-  if (view.lanes != 0) view.rate_mode = rate::mode_name(leg.agreement().mode);
+  view.rate.limit_bps = cap_bps();
+  if (view.lanes != 0) view.rate.mode = rate::mode_name(leg.agreement().mode);
   if (const RateSum sum = rate_sum(); sum.known && leg.moving()) {
-    view.rate_limit_bps = sum.cap_bps;
+    view.rate.limit_bps = sum.cap_bps;
     if (const rate::Share* const rate = job_.source()->rate(leg.id()))
-      view.rate_condition = rate->condition();
+      view.rate.condition = rate->condition();
   }
   view.started_unix_ns = times_.started_unix_ns;
   view.waiting_for = waiting_for();
@@ -288,8 +288,8 @@ View view_of(const Saved& saved) {
     view.chunk_reason = rate::size_reason_name(agreement->chunk_reason);
     view.crc = wire::crc_kind_name(agreement->crc_kind);
     view.protection = wire::protection_name(agreement->protection);
-    view.rate_limit_bps = agreement->rate_bps;
-    view.rate_mode = rate::mode_name(agreement->mode);
+    view.rate.limit_bps = agreement->rate_bps;
+    view.rate.mode = rate::mode_name(agreement->mode);
   }
   view.started_unix_ns = record.started_unix_ns;
   view.queue.priority = record.priority;

@@ -95,6 +95,12 @@ struct LegView {
   control::FlowFigures figures;    // of all its attempts
 };
 
+struct RateView {
+  uint64_t limit_bps = 0;                    // 0: none
+  std::string mode;                          // rate::Mode, once it is agreed upon
+  std::optional<rate::Condition> condition;  // at the source, while data moves: what holds it there
+};
+
 struct View {
   std::string id;
   ViewState state = ViewState::kNegotiating;
@@ -113,9 +119,7 @@ struct View {
   rate::SizeCurve sizes;     // at a source that measures which brings most
   std::string crc;
   std::string protection;  // of data
-  uint64_t rate_limit_bps = 0;
-  std::string rate_mode;                          // rate::Mode, once it is agreed upon
-  std::optional<rate::Condition> rate_condition;  // at the source, while data moves: what holds it there
+  RateView rate;
   BottleneckView bottleneck;
   int64_t started_unix_ns = 0;
   std::string waiting_for;

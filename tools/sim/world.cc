@@ -257,14 +257,8 @@ void World::schedule() {
   for (const Action& a : plan_.actions) {
     scheduler_.at(started_ns_ + a.time_ns, [this, &a] { act(a); });
   }
-  for (const LegDeath& death : plan_.leg_deaths) {
-    scheduler_.at(started_ns_ + death.time_ns, [this, &death] {
-      const Host& host = *hosts_[death.node];
-      if (healed_ || host.control == nullptr) return;
-      trace_.add(scheduler_.now_ns(), death.node, "leg dies", death.leg);
-      host.control->kill_leg(death.leg);
-    });
-  }
+  for (const LegDeath& death : plan_.leg_deaths)
+    scheduler_.at(started_ns_ + death.time_ns, [this, &death] { kill_leg(death); });
   schedule_blackholes();
   if (plan_.carries_bytes > 0) {
     scheduler_.at(started_ns_ + plan_.narrow_ns, [this] {

@@ -58,6 +58,7 @@ class World {
   void change_volume();
   void kill_dataplane(uint32_t node, uint64_t down_ns);
   void kill_control(uint32_t node, uint64_t down_ns, bool power);
+  void kill_leg(const LegDeath& death);
   void start_dataplane(uint32_t node);
   void start_control(uint32_t node);
   void tick(uint32_t node, uint64_t life);
