@@ -33,6 +33,7 @@ struct Environment {
   std::istream& in = std::cin;
   // That opens files outside the exports (local_files.h); empty: there is none.
   std::filesystem::path file_opener = {};
+  std::filesystem::path console = {};  // sluice-console; empty: there is none
 };
 
 // Shared by the commands. A command's parser stores its work in `action`; its result is the exit status.
@@ -56,6 +57,7 @@ struct Context {
 Error not_to_be_seen(const std::filesystem::path& directory);
 
 void add_bench_command(CLI::App& app, Context& context);
+void add_console_command(CLI::App& app, Context& context);
 void add_completion_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);
 void add_node_log_level(CLI::App& node, Context& context);  // node log-level

@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   environment.working_directory = std::filesystem::current_path(error);
   environment.default_node = sluice::api::usual_node();
   environment.file_opener = find_program("sluice-users");
+  environment.console = find_program("sluice-console");
   sluice::api::Client::keep_channels();
   // All output is flushed; nothing else is left to do.
   ::_exit(sluice::cli::run(std::vector<std::string>(argv + 1, argv + argc), environment));
