@@ -36,7 +36,7 @@ Status check_open(int fd, int access, bool directory, const std::string& path) {
 }  // namespace
 
 Exports Exports::for_user(std::shared_ptr<UserFiles> user) const {
-  CHECK(user, "somebody opens files as the user");
+  DCHECK(user, "somebody opens files as the user");
   Exports result = *this;
   result.user_ = std::move(user);
   for (Root& root : result.roots_) root.config.manage = false;
@@ -44,7 +44,7 @@ Exports Exports::for_user(std::shared_ptr<UserFiles> user) const {
 }
 
 std::string Exports::user_key() const {
-  CHECK(user_, "these are a user's");
+  DCHECK(user_, "these are a user's");
   return user_->key();
 }
 
@@ -133,7 +133,7 @@ UserFile DestinationFile::State::for_user() const {
 }
 
 Status DestinationFile::State::commit_for_user() {
-  CHECK(user, "it is a user's file");
+  DCHECK(user, "it is a user's file");
   UserFiles::Committed done = user->commit(for_user());
   if (!committed && done.named) {
     committed = true;

@@ -83,7 +83,7 @@ std::optional<std::vector<std::string>> components(std::string_view path) {
 }
 
 std::string join(const std::vector<std::string>& parts, size_t from, size_t to) {
-  CHECK(from <= to && to <= parts.size(), "a part of these");
+  DCHECK(from <= to && to <= parts.size(), "a part of these");
   std::string path;
   for (size_t i = from; i < to; ++i) path += (i == from ? "" : "/") + parts[i];
   return path;

@@ -47,8 +47,8 @@ Error DestinationFile::State::elsewhere(ErrorCode code, const std::string& begin
 }
 
 DestinationFile::DestinationFile(std::unique_ptr<State> state) : state_(std::move(state)) {
-  CHECK(state_ && state_->fd && state_->directory, "an unfinished file is open, and so is its directory");
-  CHECK(valid_file_name(state_->name), "it will have one name, in this directory");
+  DCHECK(state_ && state_->fd && state_->directory, "an unfinished file is open, and so is its directory");
+  DCHECK(valid_file_name(state_->name), "it will have one name, in this directory");
   DCHECK(is_temporary_name(state_->temporary),
          "what is not complete has a name that nobody takes for one that is");
 }
@@ -222,7 +222,7 @@ Status Exports::create_in(DestinationFile::State& state) const {
 
 Reservation Exports::reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const {
   using Both = std::pair<Reservation, Reservation>;
-  CHECK(reserved_, "exports were opened");
+  DCHECK(reserved_, "exports were opened");
   return std::make_shared<const Both>(Reserved::add(reserved_, unfinished),
                                       Reserved::add_path(reserved_, name_path));
 }

@@ -67,7 +67,7 @@ size_t Exports::note_opened_in(const std::filesystem::path& file) {
 }
 
 Exports Exports::for_peer(std::string_view peer) const {
-  CHECK(reserved_, "exports were opened");
+  DCHECK(reserved_, "exports were opened");
   Exports result = *this;
   result.peer_ = peer;
   result.given_ = std::make_shared<Given>();
@@ -127,8 +127,8 @@ Result<Exports::Location> Exports::locate(std::string_view path) const {
             (names.empty() ? "add an [[export]] to node.toml"
                            : "write an absolute path beneath one, or EXPORT/path with one of: " + names)};
   }
-  CHECK(best->fd && *best->fd, "a root that is open has its descriptor");
-  CHECK(best_depth <= parts->size(), "a root is above what lies in it");
+  DCHECK(best->fd && *best->fd, "a root that is open has its descriptor");
+  DCHECK(best_depth <= parts->size(), "a root is above what lies in it");
   const std::string relative = join(*parts, best_depth, parts->size());
   return Location{best, relative.empty() ? "." : relative, printable("/" + join(*parts, 0, parts->size()))};
 }

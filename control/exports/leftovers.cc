@@ -51,7 +51,7 @@ Status DestinationFile::State::unlink() const {
 }
 
 Status DestinationFile::give_up() {
-  CHECK(!state_->committed, "what has its name is not given up");
+  DCHECK(!state_->committed, "what has its name is not given up");
   state_->keep = true;
   return state_->user ? state_->user->drop(state_->for_user()) : state_->unlink();
 }

@@ -135,7 +135,7 @@ void Listing::put(names::Entry entry) {
 }
 
 std::string Listing::shown() const {
-  CHECK(walk_, "a directory is walked through");
+  DCHECK(walk_, "a directory is walked through");
   return printable(joined(absolute_, walk_->path()));
 }
 
@@ -188,7 +188,7 @@ Status Listing::step(Walk::Step step) {
 }
 
 Result<names::Page> Listing::next() {
-  CHECK(over_ || walk_, "a list was begun");
+  DCHECK(over_ || walk_, "a list was begun");
   const auto begin = std::chrono::steady_clock::now();
   while (!over_ && page_.entries.size() < names::kEntriesPerPage && page_bytes_ < names::kPageBytes) {
     if (!pulse_.step()) return Error{ErrorCode::kCancelled, "the list was stopped"};

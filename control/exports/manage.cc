@@ -93,7 +93,7 @@ namespace {
 // Makes, or finds, one directory of a path and goes into it.
 Status make_one(UniqueFd& at, const std::string& name, const std::string& shown, bool may_exist,
                 names::Done& done) {
-  CHECK(valid_file_name(name), "a part of a path is one name");
+  DCHECK(valid_file_name(name), "a part of a path is one name");
   if (::mkdirat(at.get(), name.c_str(), 0777) == 0) {
     ++done.entries;
   } else if (errno != EEXIST || !may_exist) {
@@ -119,7 +119,7 @@ Result<names::Done> Exports::make_directory(const names::MakeDirectory& asked) c
     return asked.parents ? Result<names::Done>(done) : change_error(location->absolute, EEXIST);
   if (const Status status = check_free(*location, false); !status) return status.error();
   const auto parts = components(location->relative);
-  CHECK(parts && !parts->empty(), "a path that was found has a name in it");
+  DCHECK(parts && !parts->empty(), "a path that was found has a name in it");
   const size_t first = asked.parents ? 0 : parts->size() - 1;
   const std::string before = first == 0 ? "." : join(*parts, 0, first);
   UniqueFd at = open_beneath(location->root->fd->get(), before, O_RDONLY | O_DIRECTORY);
@@ -217,7 +217,7 @@ Result<names::Done> Exports::move(const names::Move& asked) const {
   const std::string to_name = last_component(to->relative);
   if (const Status status = check_new_name(from_name, from->absolute); !status) return status.error();
   if (const Status status = check_new_name(to_name, to->absolute); !status) return status.error();
-  CHECK(valid_file_name(from_name) && valid_file_name(to_name), "names are moved, and no paths");
+  DCHECK(valid_file_name(from_name) && valid_file_name(to_name), "names are moved, and no paths");
   const UniqueFd from_at =
       open_beneath(from->root->fd->get(), parent_of(from->relative), O_RDONLY | O_DIRECTORY);
   if (!from_at) return lookup_error(from->absolute, errno, ErrorCode::kSourceUnreadable);

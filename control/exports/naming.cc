@@ -166,7 +166,7 @@ Status DestinationFile::commit() {
   if (s.user) return s.commit_for_user();
   if (!s.committed) {
     if (auto status = s.rename_to_final(); !status) return status;
-    CHECK(s.under_way, "its place was taken until it had its name");
+    DCHECK(s.under_way, "its place was taken until it had its name");
     s.committed = true;
     s.under_way.reset();
   }

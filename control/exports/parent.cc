@@ -80,7 +80,7 @@ int Parent::step(UniqueFd& at, const std::string& name, std::vector<Opened>& ope
 }
 
 bool Parent::open_up() {
-  CHECK(now_.fd, "a directory is open");
+  DCHECK(now_.fd, "a directory is open");
   if (now_.path != "." && !now_.opened) {
     now_.opened = tree_.writable->open_up(now_.fd.get());
     if (now_.opened) return true;
@@ -90,12 +90,12 @@ bool Parent::open_up() {
 }
 
 bool Parent::has_other(const std::string& name) {
-  CHECK(now_.fd, "a directory is open");
+  DCHECK(now_.fd, "a directory is open");
   return tree_.given->has_other(now_.folding, now_.fd.get(), absolute(name), name, &now_.names);
 }
 
 void Parent::gave(const std::string& name) {
-  CHECK(now_.fd, "a directory is open");
+  DCHECK(now_.fd, "a directory is open");
   tree_.given->gave(now_.folding, now_.fd.get(), absolute(name), name);
   if (!now_.names.empty()) now_.names.insert(name);
 }

@@ -29,9 +29,9 @@ uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment 
 
 Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                           const ReadProgress& progress) {
-  CHECK(length <= static_cast<uint64_t>(INT64_MAX) - kAlignment &&
-            offset <= static_cast<uint64_t>(INT64_MAX) - length,
-        "bytes of a file");
+  DCHECK(length <= static_cast<uint64_t>(INT64_MAX) - kAlignment &&
+             offset <= static_cast<uint64_t>(INT64_MAX) - length,
+         "bytes of a file");
   const uint64_t size = std::min(kReadBytes, aligned(length) + kAlignment);
   std::unique_ptr<uint8_t, decltype(&std::free)> buffer(nullptr, &std::free);  // holes need none
   const Error cancelled{ErrorCode::kCancelled, "was not read to its end"};
@@ -42,7 +42,7 @@ Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t 
     // A hole of any length is read at once.
     if (const uint64_t data = exports::next_data(fd, at, end); data > at) {
       crc = crc::shift(kind, crc, data - at) ^ crc::of_zeros(kind, data - at);
-      CHECK(data <= end, "a hole is read up to the end of what is asked for");
+      DCHECK(data <= end, "a hole is read up to the end of what is asked for");
       if (progress && !progress(data - at)) return cancelled;
       at = data;
       continue;

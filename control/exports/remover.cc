@@ -143,7 +143,7 @@ Status Remover::remove_tree(int directory_fd, const std::string& name) {
 }
 
 Status Remover::remove(int directory_fd, const std::string& name, const std::string& shown) {
-  CHECK(valid_file_name(name), "what is removed is a name in a directory");
+  DCHECK(valid_file_name(name), "what is removed is a name in a directory");
   top_ = shown;
   struct stat info {};
   if (::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)

@@ -53,7 +53,7 @@ class Reserved {
     return {self.get(), [self, set, value = std::move(value)](const void*) {
               const std::scoped_lock unlock(self->mutex_);
               const auto at = (self.get()->*set).find(value);
-              CHECK(at != (self.get()->*set).end(), "what is reserved is there until it is given back");
+              DCHECK(at != (self.get()->*set).end(), "what is reserved is there until it is given back");
               (self.get()->*set).erase(at);
             }};
   }

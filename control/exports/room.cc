@@ -27,7 +27,7 @@ std::vector<base::Range> data_of(uint64_t size_bytes, uint64_t room_bytes,
   std::vector<base::Range> data;
   uint64_t at = 0;
   for (const base::Range& hole : holes) {
-    CHECK(hole.offset >= at && hole.end() <= size_bytes, "holes are in order, and lie in the file");
+    DCHECK(hole.offset >= at && hole.end() <= size_bytes, "holes are in order, and lie in the file");
     if (hole.offset > at) data.push_back({.offset = at, .length = hole.offset - at});
     at = hole.end();
   }
@@ -78,7 +78,7 @@ uint64_t free_bytes_of(int fd) {
 // All of the space at once: a full disk is known now. In memory that would fill every page twice.
 Status take_room(int fd, uint64_t size_bytes, uint64_t room_bytes, const std::vector<base::Range>& holes,
                  const std::string& path) {
-  CHECK(room_bytes >= size_bytes, "there is room for all of the file");
+  DCHECK(room_bytes >= size_bytes, "there is room for all of the file");
   if (room_bytes == 0) return {};
   const bool in_memory = lies_in_memory(fd);
   const std::vector<base::Range> data = data_of(size_bytes, room_bytes, holes);

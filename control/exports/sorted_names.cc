@@ -26,7 +26,7 @@ constexpr size_t kReadBytes = 64U << 10;
 
 // Of what has been kept, the smaller half stays.
 void SortedNames::keep_half() {
-  CHECK(refs_.size() > 1, "there is a half to let go of");
+  DCHECK(refs_.size() > 1, "there is a half to let go of");
   const auto middle = refs_.begin() + static_cast<std::ptrdiff_t>(refs_.size() / 2);
   std::nth_element(refs_.begin(), middle, refs_.end(),
                    [this](const Ref& a, const Ref& b) { return view(a) < view(b); });
@@ -45,7 +45,7 @@ void SortedNames::keep_half() {
 
 void SortedNames::offer(std::string_view name) {
   if (!valid_file_name(name) || (passes_ > 1 && name <= last_) || (bounded_ && name >= bound_)) return;
-  CHECK(arena_.size() + name.size() <= UINT32_MAX, "names are kept within a bound");
+  DCHECK(arena_.size() + name.size() <= UINT32_MAX, "names are kept within a bound");
   refs_.push_back({.at = static_cast<uint32_t>(arena_.size()), .length = static_cast<uint32_t>(name.size())});
   arena_ += name;
   if (refs_.size() > 1 && arena_.size() + refs_.size() * sizeof(Ref) > bytes_max_) keep_half();

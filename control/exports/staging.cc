@@ -94,7 +94,7 @@ void Staging::remove(int tree_fd, const std::string& name) {
 // ---- where names are made -----------------------------------------------------------------------
 
 const std::string& Staging::choose(size_t number, const std::string& path) {
-  CHECK(fd_ && number < at_.size(), "it was made for so many names");
+  DCHECK(fd_ && number < at_.size(), "it was made for so many names");
   Whole* const whole = whole_of(parent_of(path));
   if (whole == nullptr) return choose_number(number);
   whole->numbers.push_back(number);
@@ -102,13 +102,13 @@ const std::string& Staging::choose(size_t number, const std::string& path) {
 }
 
 const std::string& Staging::choose_number(size_t number) {
-  CHECK(number < at_.size(), "it was made for so many names");
+  DCHECK(number < at_.size(), "it was made for so many names");
   take_back(number);
   return at_[number] = std::to_string(number);
 }
 
 void Staging::discard(size_t number) {
-  CHECK(!at(number).empty(), "what failed halfway was begun");
+  DCHECK(!at(number).empty(), "what failed halfway was begun");
   const bool gone = ::unlinkat(fd_.get(), at_[number].c_str(), 0) == 0 || errno == ENOENT;
   if (take_back(number)) last_->second->broken |= !gone;
 }
@@ -148,7 +148,7 @@ Staging::Whole* Staging::whole_of(const std::string& path) {
 
 void Staging::give_directories(const std::function<int(const std::string&)>& open_parent,
                                const std::function<void(size_t)>& given) {
-  CHECK(fd_ || directories_.empty(), "what was made is there until it has its place");
+  DCHECK(fd_ || directories_.empty(), "what was made is there until it has its place");
   const std::optional<HandedOn> here = handed_on(fd_.get());
   for (auto& [path, whole] : directories_) {
     if (!whole || whole->broken || whole->numbers.empty()) continue;

@@ -46,7 +46,7 @@ class Staging {
   const std::string& choose_number(size_t number);
   // Where it was made.
   const std::string& at(size_t number) const {
-    CHECK(number < at_.size(), "it was made for so many names");
+    DCHECK(number < at_.size(), "it was made for so many names");
     return at_[number];
   }
   // It failed halfway: nothing of it is given.

@@ -156,8 +156,8 @@ class TreeWalk {
   }
 
   static std::string_view beneath(const Part& part, std::string_view name) {
-    CHECK(part.path.empty() || (name.size() > part.path.size() && name.starts_with(part.path)),
-          "a part has the names that lie in it");
+    DCHECK(part.path.empty() || (name.size() > part.path.size() && name.starts_with(part.path)),
+           "a part has the names that lie in it");
     return name.substr(part.path.empty() ? 0 : part.path.size() + 1);
   }
   static std::string component(const Part& part, std::string_view name) {

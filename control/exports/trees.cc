@@ -112,7 +112,7 @@ Result<DestinationTree> Exports::open_destination_tree(std::string_view path,
       .keeps_own = location->relative == "." && !of_operator_,
       .given = given_,
       .writable = writable_};
-  CHECK(tree.given && tree.writable, "a tree has what is noted of its names and directories");
+  DCHECK(tree.given && tree.writable, "a tree has what is noted of its names and directories");
   if (location->relative != ".") tree.path = tree.absolute(location->relative);
   if (tree.fd) return tree;
   if (errno == ENOENT)

@@ -52,7 +52,7 @@ catalog::Bearer bearer_of(const Entry& entry) {
 
 Unpacker::Unpacker(DestinationTree tree, const std::string& staging, Options options)
     : tree_(std::move(tree)), options_(options), staging_(tree_.fd.get(), staging), parent_(tree_) {
-  CHECK(tree_.fd && tree_.given && tree_.writable, "a tree is open");
+  DCHECK(tree_.fd && tree_.given && tree_.writable, "a tree is open");
   DCHECK(is_temporary_name(staging), "nobody takes what is staged for what has its name");
 }
 
@@ -78,8 +78,8 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   for (size_t i = 0; i < index_.entries.size(); ++i) {
     base::note_progress();
     const Entry& entry = index_.entries[i];
-    CHECK(at <= pack.size() && entry.size_bytes <= pack.size() - at,
-          "the index was read, and all bytes are there");
+    DCHECK(at <= pack.size() && entry.size_bytes <= pack.size() - at,
+           "the index was read, and all bytes are there");
     const std::span<const uint8_t> bytes = pack.subspan(at, entry.size_bytes);
     at += entry.size_bytes;
     Failure failure = entry.failure;
@@ -93,7 +93,7 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
     missing_.note(entry.path, failure);
     settled_[i] = true;
   }
-  CHECK(at <= pack.size(), "no more bytes than the pack has");
+  DCHECK(at <= pack.size(), "no more bytes than the pack has");
   if (::syncfs(staging_.fd()) != 0) return disk_error(shown, errno);
   if (options_.verify) return read_back();
   return {};

@@ -23,7 +23,7 @@ using catalog::EntryKind;
 using catalog::Failure;
 
 Status Unpacker::commit() {
-  CHECK(settled_.size() == index_.entries.size(), "a pack is staged before it gets its names");
+  DCHECK(settled_.size() == index_.entries.size(), "a pack is staged before it gets its names");
   const Result<bool> there = leads_to(tree_.root_path, tree_.relative, tree_.fd.get());
   if (!there) return there.error();
   if (!*there)
@@ -34,7 +34,7 @@ Status Unpacker::commit() {
                      "continue the session"};
   staging_.give_directories([this](const std::string& path) { return parent_.open(path); },
                             [this](size_t i) {
-                              CHECK(i < settled_.size() && !settled_[i], "a name is given once");
+                              DCHECK(i < settled_.size() && !settled_[i], "a name is given once");
                               settled_[i] = true;
                             });
   const auto of_top = [this](size_t i) { return index_.entries[i].path == catalog::kTop; };
@@ -60,7 +60,7 @@ Status Unpacker::give_names(const std::function<bool(size_t)>& which) {
       missing_.note(index_.entries[i].path, *given);
       other_time_[i] = false;
     }
-    CHECK(!settled_[i], "a name is given once");
+    DCHECK(!settled_[i], "a name is given once");
     settled_[i] = true;
   }
   return {};
@@ -81,7 +81,7 @@ Result<Failure> Unpacker::give_name(size_t number) {
     const Result<Failure> linked = link_to_target(entry, staging_.choose_number(number));
     if (!linked || *linked != Failure::kNone) return linked;
   }
-  CHECK(!staging_.at(number).empty(), "what gets its name was made");
+  DCHECK(!staging_.at(number).empty(), "what gets its name was made");
   return place(entry, staging_.at(number));
 }
 

@@ -24,7 +24,7 @@ Walk::Walk(UniqueFd top, Mounts mounts, Pulse& pulse)
     : mounts_(mounts), pulse_(pulse), top_(std::move(top)) {}
 
 int Walk::begin() {
-  CHECK(levels_.empty() && top_, "a walk begins once");
+  DCHECK(levels_.empty() && top_, "a walk begins once");
   return add(std::move(top_), 0);
 }
 
@@ -51,17 +51,17 @@ int Walk::add(UniqueFd fd, size_t prefix_bytes) {
 }
 
 Walk::Step Walk::next() {
-  CHECK(!levels_.empty(), "a walk has begun");
+  DCHECK(!levels_.empty(), "a walk has begun");
   Level& level = levels_.back();
   const int found = level.skipped ? 0 : level.names.next(level.fd.get(), pulse_, &name_);
   if (found > 0) return Step::kName;
   if (found < 0) return Step::kFailed;
   if (levels_.size() == 1) return Step::kEnd;
-  CHECK(path_.ends_with('/'), "the path is that of the directory at hand");
+  DCHECK(path_.ends_with('/'), "the path is that of the directory at hand");
   left_failed_ = level.failed;
   levels_.pop_back();
   path_.pop_back();  // its slash
-  CHECK(levels_.back().prefix_bytes <= path_.size(), "what is above is a part of the path");
+  DCHECK(levels_.back().prefix_bytes <= path_.size(), "what is above is a part of the path");
   name_ = path_.substr(levels_.back().prefix_bytes);
   path_.resize(levels_.back().prefix_bytes);
   return Step::kLeft;

@@ -140,7 +140,7 @@ std::shared_ptr<const void> WritableDirectories::open_up(int directory_fd) {
     (void)note(fmt::format("- {} {}", info.st_dev, info.st_ino), false);
     return nullptr;
   }
-  CHECK((open.opened & kOwner) == kOwner && (open.mode & kOwner) != kOwner, "opening up changes something");
+  DCHECK((open.opened & kOwner) == kOwner && (open.mode & kOwner) != kOwner, "opening up changes something");
   open_.emplace(inode, std::move(open));
   return handle();
 }
@@ -153,7 +153,7 @@ std::shared_ptr<const void> WritableDirectories::if_needed(int directory_fd) {
 void WritableDirectories::close(Inode inode) {
   const std::scoped_lock lock(mutex_);
   const auto at = open_.find(inode);
-  CHECK(at != open_.end() && at->second.users != 0, "what is open has users");
+  DCHECK(at != open_.end() && at->second.users != 0, "what is open has users");
   if (--at->second.users > 0) return;
   const Open& open = at->second;
   struct stat info {};

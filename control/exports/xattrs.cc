@@ -93,7 +93,7 @@ bool may_be_touched(const std::string& name) {
 
 // A directory that is there may be one that its own owner may not write to.
 int set(int fd, const std::string& name, const std::string& value) {
-  CHECK(may_be_touched(name), "what else there is means something to the system");
+  DCHECK(may_be_touched(name), "what else there is means something to the system");
   if (::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0) == 0) return 0;
   struct stat info {};
   if (errno != EACCES || ::fstat(fd, &info) != 0 || ::fchmod(fd, (info.st_mode & 07777) | S_IWUSR) != 0)
@@ -101,7 +101,7 @@ int set(int fd, const std::string& name, const std::string& value) {
   return ::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0) == 0 ? 0 : errno;
 }
 int remove(int fd, const std::string& name) {
-  CHECK(may_be_touched(name), "what else there is means something to the system");
+  DCHECK(may_be_touched(name), "what else there is means something to the system");
   return ::fremovexattr(fd, name.c_str()) == 0 || has_none(errno) ? 0 : errno;
 }
 

@@ -180,8 +180,8 @@ asio::awaitable<Result<Preview>> Starter::preview(Wishes wishes) {
 Sessions::Task Starter::begin_now(transfer::Role role, std::string peer, transfer::Request request,
                                   runtime::OpenSources sources, board::LogLevel log_level) {
   const std::string id = new_session_id();
-  CHECK(id.size() == 32, "16 bytes, in hex");
-  CHECK(sources.open.empty() || sources.open.size() == sources.files.size(), "each file has its place");
+  DCHECK(id.size() == 32, "16 bytes, in hex");
+  DCHECK(sources.open.empty() || sources.open.size() == sources.files.size(), "each file has its place");
   services_->logs.begin(id, log_level);
   const bool sends = role == transfer::Role::kSource;
   log::of(log::kSession)

@@ -23,7 +23,7 @@ Manager::Manager(asio::io_context& io, const config::Node& node, identity::Ident
       report_(services_, sessions_, reception_, trust_watch_, export_watch_) {}
 
 Status Manager::start() {
-  CHECK(!std::exchange(started_, true), "a node starts once");
+  DCHECK(!std::exchange(started_, true), "a node starts once");
   // Later a file that is wrong takes the trust of its own peer only; now somebody is there to hear of it.
   const Result<identity::Trust> trust = identity::Trust::load(services_->node);
   if (!trust) return trust.error();
@@ -37,7 +37,7 @@ Status Manager::start() {
 }
 
 void Manager::stop() {
-  CHECK(started_, "what stops has started");
+  DCHECK(started_, "what stops has started");
   reception_.close();
   trust_watch_.stop();
   export_watch_.stop();

@@ -98,7 +98,7 @@ asio::awaitable<Status> NamesAsker::greet(const names::Request& request) {
          fmt::format(
              "{} is too old ({}): it answers no questions about names; bring both nodes to one version",
              call_->peer(), answer->software)});
-  CHECK(asked_ns_ == 0, "one call, one question");
+  DCHECK(asked_ns_ == 0, "one call, one question");
   asked_unix_ns_ = control::unix_ns();
   asked_ns_ = control::monotonic_ns();
   call_->say(names::Word(request));

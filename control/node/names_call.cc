@@ -35,7 +35,7 @@ NamesCall::NamesCall(asio::io_context& io, std::shared_ptr<peer::Connection> con
 }
 
 void NamesCall::begin() {
-  CHECK(!std::exchange(begun_, true), "a connection has one reader");
+  DCHECK(!std::exchange(begun_, true), "a connection has one reader");
   asio::co_spawn(io_, read(shared_from_this()), asio::detached);
   asio::co_spawn(io_, beat(shared_from_this()), asio::detached);
 }

@@ -70,14 +70,14 @@ asio::awaitable<void> NamesDesk::serve(std::shared_ptr<peer::Connection> connect
   Status status = transfer::check_hello(hello);
   if (status) status = check_room(call->peer());
   if (status) {
-    CHECK(calls_.size() < kCallsMax, "there was room for it");
+    DCHECK(calls_.size() < kCallsMax, "there was room for it");
     calls_.insert(call);
     call->begin();
     transfer::Hello greeting = transfer::make_hello(hello.session_id);
     greeting.names = true;
     call->say(greeting);
     status = co_await answer(call, &asked);
-    CHECK(calls_.erase(call) == 1, "a call is answered once");
+    DCHECK(calls_.erase(call) == 1, "a call is answered once");
   }
   if (!status) {
     log::of(log::kPeer)->info("{}: {}: {}", call->peer(), asked, status.error().message);
@@ -180,12 +180,12 @@ asio::awaitable<Status> NamesDesk::list(CallPtr call, names::List asked) {
   uint64_t granted = asked.pages;
   for (uint64_t sent = 0;; ++sent) {
     if (const Status status = co_await await_credit(call, sent, &granted); !status) co_return status.error();
-    CHECK(work->listing, "a list was begun");
+    DCHECK(work->listing, "a list was begun");
     auto read = [work] { return work->listing->next(); };
     const Result<names::Page> page = co_await perform(call, work, std::move(read));
     if (!page) co_return page.error();
     if (page->entries.empty()) break;
-    CHECK(sent < granted, "no page is sent that the peer has not asked for");
+    DCHECK(sent < granted, "no page is sent that the peer has not asked for");
     call->say(names::Word(*page));
     // Also a peer that lets everything come at once keeps one page in our memory.
     co_await call->flush_within(kCreditTimeout);
@@ -209,7 +209,7 @@ asio::awaitable<Status> NamesDesk::about(CallPtr call, int64_t asked_unix_ns) {
     services_->names_pool.run(
         {.name = name, .owner = "", .most = 0}, [exports, name] { return exports.space_of(name); },
         [call, asked](std::optional<names::Space> space) {
-          CHECK(asked->waits != 0, "each export answers once");
+          DCHECK(asked->waits != 0, "each export answers once");
           --asked->waits;
           if (space) asked->spaces.emplace(space->name, *space);
           call->wake();

@@ -37,7 +37,7 @@ asio::awaitable<Result<PeerAbout>> Questions::about(std::string peer) const {
     if (!answer) co_return answer.error();
     if (!answer->done) continue;
     if (!answer->done->node) break;
-    CHECK(answer->clock, "who asked when knows how long it took");
+    DCHECK(answer->clock, "who asked when knows how long it took");
     co_return PeerAbout{.state = std::move(*answer->done->node), .clock = *answer->clock};
   }
   co_return Error{

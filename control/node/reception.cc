@@ -40,7 +40,7 @@ Reception::Reception(std::shared_ptr<runtime::Services> services, Sessions& sess
 Reception::~Reception() { *alive_ = false; }
 
 Status Reception::open() {
-  CHECK(!listener_, "a node listens once");
+  DCHECK(!listener_, "a node listens once");
   if (services_->node.calls_only()) return {};
   Result<std::unique_ptr<peer::Listener>> listener = peer::listen(
       services_->io, *services_->self, services_->node.listen, services_->frames,
@@ -62,7 +62,7 @@ void Reception::close() {
 }
 
 void Reception::take(std::shared_ptr<peer::Connection> connection) {
-  CHECK(connection, "whoever calls has a connection");
+  DCHECK(connection, "whoever calls has a connection");
   asio::co_spawn(services_->io, serve(alive_, std::move(connection)), asio::detached);
 }
 
@@ -123,10 +123,10 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
   }
   switch (decision.kind) {
     case transfer::CallKind::kRefused:
-      CHECK(decision.error, "whoever is refused hears why");
+      DCHECK(decision.error, "whoever is refused hears why");
       co_return co_await refuse(std::move(connection), *decision.error, std::move(decision.reason));
     case transfer::CallKind::kEnded:
-      CHECK(saved && saved->has_value(), "what is said of an ended session is in the journal");
+      DCHECK(saved && saved->has_value(), "what is said of an ended session is in the journal");
       co_return co_await say(services->io, std::move(connection), transfer::ended_answer(**saved));
     case transfer::CallKind::kNothing:
       co_return co_await say(services->io, std::move(connection), transfer::nothing_answer(hello));
@@ -162,8 +162,8 @@ void Reception::take_call(const std::shared_ptr<peer::Connection>& connection, c
                                                               control::unix_ns(), control::monotonic_ns()),
                          {});
   }
-  CHECK(task->transfer().id() == hello.session_id && task->transfer().peer() == connection->peer().name,
-        "a call goes to the session of its id and peer");
+  DCHECK(task->transfer().id() == hello.session_id && task->transfer().peer() == connection->peer().name,
+         "a call goes to the session of its id and peer");
   task->peer_called(connection, hello);
 }
 

@@ -17,7 +17,7 @@ bool has_flows(const transfer::View& view) {
 metrics::DataplaneFigures figures_of(control::AttachedBoard& attached, uint64_t now_ns) {
   const board::PortInfo& port = attached.port();
   const board::Board& board = attached.board();
-  CHECK(port.workers <= board::kWorkersMax, "the port was checked when it was attached");
+  DCHECK(port.workers <= board::kWorkersMax, "the port was checked when it was attached");
   const uint64_t alive_ns = board.dataplane_alive_ns.load(std::memory_order_acquire);
   metrics::DataplaneFigures figures{.port = port.device,
                                     .hugepages = port.hugepages != 0,

@@ -51,7 +51,7 @@ Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& ses
     const Result<std::optional<transfer::Saved>> saved = services->journal->saved(record.id, !has_ended);
     if (!saved) return saved.error();
     if (!saved->has_value()) continue;
-    CHECK((*saved)->record.id == record.id, "the journal has what it listed");
+    DCHECK((*saved)->record.id == record.id, "the journal has what it listed");
     if (has_ended) sessions.remember(transfer::view_of(**saved));
     if (is_over(record)) continue;
     if (!has_ended) {

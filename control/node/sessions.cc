@@ -97,8 +97,8 @@ exports::Exports Sessions::exports_of(const transfer::View& view) const {
 // ---- how they come and go ------------------------------------------------------------------------
 
 Sessions::Task Sessions::add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources) {
-  CHECK(active(transfer->id()) == nullptr, "an id has one session");
-  CHECK(sources.open.size() == sources.files.size() || sources.files.empty(), "each file has its place");
+  DCHECK(active(transfer->id()) == nullptr, "an id has one session");
+  DCHECK(sources.open.size() == sources.files.size() || sources.files.empty(), "each file has its place");
   const auto task =
       std::make_shared<runtime::TransferTask>(services_, std::move(transfer), std::move(sources),
                                               [this, alive = alive_](runtime::TransferTask& changed_one) {
@@ -114,15 +114,15 @@ void Sessions::changed(runtime::TransferTask& task) {
     transfer::View view = task.view();
     const ErrorCode code = view.error ? view.error->code : ErrorCode::kOk;
     if (remember(std::move(view))) {
-      CHECK(code <= kErrorCodeLast, "an end has one of the codes");
+      DCHECK(code <= kErrorCodeLast, "an end has one of the codes");
       ++ended_by_code_[static_cast<size_t>(code)];
-      CHECK(ended_.back().id == task.transfer().id(), "the newest of those that have ended");
+      DCHECK(ended_.back().id == task.transfer().id(), "the newest of those that have ended");
       note(audit::session_ended(ended_.back(), control::unix_ns()));
     }
   }
   if (task.over()) {
     const size_t let_go = std::erase_if(tasks_, [&task](const Task& each) { return each.get() == &task; });
-    CHECK(let_go == 1, "a task is let go of once");
+    DCHECK(let_go == 1, "a task is let go of once");
   }
   news_();
   if (stopped_ && tasks_.empty()) std::exchange(stopped_, nullptr)();
@@ -142,7 +142,7 @@ bool Sessions::remember(transfer::View view) {
   const auto same = std::find_if(ended_.begin(), ended_.end(),
                                  [&view](const transfer::View& each) { return each.id == view.id; });
   if (same != ended_.end()) return false;
-  CHECK(view.state >= transfer::ViewState::kSucceeded, "only what has ended is remembered so");
+  DCHECK(view.state >= transfer::ViewState::kSucceeded, "only what has ended is remembered so");
   ++ended_count_;
   ended_.push_back(std::move(view));
   if (ended_.size() > kEndedKept) ended_.pop_front();
@@ -151,7 +151,7 @@ bool Sessions::remember(transfer::View view) {
 }
 
 void Sessions::forget_ended(const std::string& id) {
-  CHECK(active(id) == nullptr, "a session that goes on has not ended");
+  DCHECK(active(id) == nullptr, "a session that goes on has not ended");
   std::erase_if(ended_, [&id](const transfer::View& view) { return view.id == id; });
 }
 
@@ -164,7 +164,7 @@ int64_t Sessions::next_start_ns() {
 void Sessions::started_before(int64_t unix_ns) { last_start_ns_ = std::max(last_start_ns_, unix_ns); }
 
 void Sessions::stop(std::function<void()> then) {
-  CHECK(!stopping_, "a node stops once");
+  DCHECK(!stopping_, "a node stops once");
   stopping_ = true;
   stopped_ = std::move(then);
   for (const Task& task : std::vector<Task>(tasks_)) task->post(transfer::Detach{});
@@ -175,7 +175,7 @@ void Sessions::stop(std::function<void()> then) {
 
 // What an operator wants of it; answered once the journal knows.
 asio::awaitable<Result<transfer::View>> Sessions::tell(Task task, transfer::Event wish) {
-  CHECK(task && !task->over(), "a wish is told to a session that goes on");
+  DCHECK(task && !task->over(), "a wish is told to a session that goes on");
   task->post(std::move(wish));
   const Status written = co_await task->journal_settled();
   if (!written) co_return written.error();

@@ -94,7 +94,7 @@ void TrustWatch::renew_soon(const Sessions::Task& task, const identity::Standing
   if (control::monotonic_ns() < next_ns) return;
   const Result<identity::Peer> peer = now.trust->find(name);
   if (!peer || peer->address.empty()) return;  // it calls: what stands stays until it ends
-  CHECK(peer->name == name, "the peer that was looked for");
+  DCHECK(peer->name == name, "the peer that was looked for");
   next_ns = control::monotonic_ns() + kAskAgainNs;
   asio::co_spawn(services_->io, renew(alive_, now, *peer), asio::detached);
 }

@@ -118,7 +118,7 @@ namespace {
 
 VerifyFile file_to_verify(const transfer::Saved& saved, ObjectId object, const catalog::File& known) {
   const transfer::Record& record = saved.record;
-  CHECK(transfer::agreement_of(record) != nullptr, "what can be verified was agreed upon");
+  DCHECK(transfer::agreement_of(record) != nullptr, "what can be verified was agreed upon");
   const transfer::Agreement& agreement = *transfer::agreement_of(record);
   VerifyFile file{.shown = known.shown, .path = known.path, .problem = {}};
   file.layout = {
@@ -179,7 +179,7 @@ class Told {
   // By the reader. False: nobody listens.
   bool tell(const VerifyProgress& progress) {
     const std::lock_guard lock(mutex_);
-    CHECK(!latest_.done, "nothing comes after the last word on a file");
+    DCHECK(!latest_.done, "nothing comes after the last word on a file");
     latest_ = progress;
     if (progress.done) changed_.notify_one();
     return !left_;

@@ -38,7 +38,7 @@ void TransferFiles::open_destination_again(ObjectId object, std::function<void(S
       },
       [self = shared_from_this(), object, then = std::move(then)](Result<Destination> found) {
         if (!found) return then(found.error());
-        CHECK(*found && !self->destination(object), "a file is opened once");
+        DCHECK(*found && !self->destination(object), "a file is opened once");
         self->destination(object) = std::move(*found);
         self->closed_.erase(object);
         then({});

@@ -107,7 +107,7 @@ void LegFlows::look_at_log(control::BoardFlows& board) {
 // ---- slots and buffers -------------------------------------------------------------------------
 
 void LegFlows::perform(const transfer::ClaimFlows& effect) {
-  CHECK(!claim_ && flows_.size() == 0, "flows are claimed once, before there are others");
+  DCHECK(!claim_ && flows_.size() == 0, "flows are claimed once, before there are others");
   claim_ = effect;
   control::Claim claim{.board_generation = effect.record.board_generation,
                        .session = effect.record.board_session,
@@ -129,7 +129,7 @@ void LegFlows::perform(const transfer::DropClaim&) {
 }
 
 void LegFlows::on_claimed(bool adopted) {
-  CHECK(claim_, "what is answered was asked for");
+  DCHECK(claim_, "what is answered was asked for");
   if (adopted) {
     opened_ = true;
     control::FlowsGranted granted{.session = claim_->record.board_session, .flows = {}};
@@ -147,7 +147,7 @@ void LegFlows::on_claimed(bool adopted) {
 void LegFlows::perform(const transfer::ReserveFlows& effect) {
   control::BoardFlows* const board = flows();
   if (board == nullptr) return post(transfer::FlowsReserved{.leg = leg_, .status = no_dataplane()});
-  CHECK(!asked_flows_ && flows_.size() == 0, "flows are asked for once, when there are none");
+  DCHECK(!asked_flows_ && flows_.size() == 0, "flows are asked for once, when there are none");
   asked_flows_ = true;
   board->ask_flows(this, effect.lanes, effect.may_wait, objects_.slot());
 }
@@ -155,18 +155,18 @@ void LegFlows::perform(const transfer::ReserveFlows& effect) {
 void LegFlows::perform(const transfer::ReserveBuffers& effect) {
   control::BoardFlows* const board = flows();
   if (board == nullptr) return post(transfer::BuffersReserved{.leg = leg_, .status = no_dataplane()});
-  CHECK(!asked_buffers_, "one question at a time");
+  DCHECK(!asked_buffers_, "one question at a time");
   asked_buffers_ = true;
   board->ask_buffers(this, effect.direction, flows_.grants());
 }
 
 void LegFlows::on_admitted(const control::Admitted& admitted) {
   if (const auto* buffers = std::get_if<control::BuffersGranted>(&admitted.what)) {
-    CHECK(asked_buffers_, "what is granted was asked for");
+    DCHECK(asked_buffers_, "what is granted was asked for");
     asked_buffers_ = false;
     return post(transfer::BuffersReserved{.leg = leg_, .credit_extents = buffers->credit_extents});
   }
-  CHECK(asked_flows_, "what is granted was asked for");
+  DCHECK(asked_flows_, "what is granted was asked for");
   asked_flows_ = false;
   if (const auto* error = std::get_if<Error>(&admitted.what))
     return post(transfer::FlowsReserved{.leg = leg_, .status = *error});
@@ -229,8 +229,8 @@ void LegFlows::perform(const transfer::OpenFlow& effect) {
   if (flows() == nullptr || !flows_.contains(effect.lane)) return;
   opened_ = true;
   flows()->table().take_back_credit(flows_.slot(effect.lane));
-  CHECK(flows_.session(), "who has flows has their session slot");
-  CHECK(!opening_.contains(effect.lane), "a lane is opened once");
+  DCHECK(flows_.session(), "who has flows has their session slot");
+  DCHECK(!opening_.contains(effect.lane), "a lane is opened once");
   board::FlowConfig config = effect.config;
   config.session = flows_.session()->value();
   config.status_interval_ns = kStatusIntervalNs;
@@ -263,8 +263,8 @@ asio::awaitable<void> LegFlows::open_with_keys(std::shared_ptr<LegFlows*> self,
   const auto opening = its->opening_.find(lane);
   if (opening == its->opening_.end() || opening->second != number) co_return;  // it was given up
   its->opening_.erase(opening);
-  CHECK(its->flows_.contains(lane) && its->flows_.slot(lane).value() == keys->flow,
-        "a lane that is opened has kept its slot");
+  DCHECK(its->flows_.contains(lane) && its->flows_.slot(lane).value() == keys->flow,
+         "a lane that is opened has kept its slot");
   if (!handed)
     log::of(log::kSession)
         ->warn("session {}: {}", its->session_id_.substr(0, 8),

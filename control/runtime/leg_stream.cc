@@ -81,7 +81,8 @@ asio::awaitable<void> LegStream::read(std::shared_ptr<LegStream*> self, LinePtr 
 }
 
 bool LegStream::handle(const LinePtr& line, Result<peer::PeerMessage> received) {
-  CHECK(line == (line->use == Use::kCall ? call_ : stream_), "whoever is heard is this leg's call or stream");
+  DCHECK(line == (line->use == Use::kCall ? call_ : stream_),
+         "whoever is heard is this leg's call or stream");
   if (!received) {
     const bool waited = line->use == Use::kCall;
     line->use = Use::kGone;

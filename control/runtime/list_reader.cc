@@ -30,7 +30,7 @@ struct ListReader::State final : SourceSink, std::enable_shared_from_this<ListRe
   }
 
   void add(OpenSources part) {
-    CHECK(part.files.size() == part.open.size(), "each file that was found has its place");
+    DCHECK(part.files.size() == part.open.size(), "each file that was found has its place");
     const std::scoped_lock lock(mutex);
     std::move(part.files.begin(), part.files.end(), std::back_inserter(found.files));
     std::move(part.open.begin(), part.open.end(), std::back_inserter(found.open));
@@ -53,7 +53,7 @@ ListReader::ListReader(asio::io_context& io, const control::KeyedPart& threads, 
       },
       // The rest comes with the word that it is the rest: a list of one part never grows.
       [state = state_](Result<OpenSources> rest) {
-        CHECK(!state->ended, "a list ends once");
+        DCHECK(!state->ended, "a list ends once");
         state->ended = rest ? Status() : Status(rest.error());
         if (rest) state->add(std::move(*rest));
         tell(state);
@@ -66,7 +66,7 @@ ListReader::~ListReader() {
 }
 
 void ListReader::next(std::function<void(Result<Part>)> then) {
-  CHECK(then && !state_->then, "one question at a time");
+  DCHECK(then && !state_->then, "one question at a time");
   state_->then = std::move(then);
   // Not from within the question.
   asio::post(state_->io, [state = state_] { tell(state); });
@@ -80,7 +80,7 @@ void ListReader::tell(const std::shared_ptr<State>& state) {
     const std::scoped_lock lock(state->mutex);
     if (state->found.files.empty() && !part.ended) return;
     part.found = std::exchange(state->found, {});
-    CHECK(part.ended || !part.found.files.empty(), "there is something to tell");
+    DCHECK(part.ended || !part.found.files.empty(), "there is something to tell");
   }
   std::exchange(state->then, nullptr)(std::move(part));
 }
@@ -108,7 +108,7 @@ asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, control::K
   if (!*answer->part) co_return answer->part->error();
   ListReader::Part& part = **answer->part;
   if (!part.ended) {
-    CHECK(!part.found.files.empty(), "a list that goes on has found something");
+    DCHECK(!part.found.files.empty(), "a list that goes on has found something");
     part.found.files.back().list = catalog::ListState::kGrowing;
     part.found.rest = list;
   }

@@ -22,7 +22,6 @@ void TransferFiles::make_ready(ObjectId object, std::function<void(Status)> then
     return then({});
   auto keep = [self = shared_from_this(), object, then = std::move(then)](Result<Memory> memory) {
     if (!memory) return then(memory.error());
-    CHECK(!self->packs_.contains(object), "a pack is made once");
     self->packs_[object] = {.memory = std::move(*memory), .unpacker = nullptr};
     then({});
   };
@@ -108,7 +107,7 @@ void TransferFiles::finish_pack(ObjectId object) {
       [self = shared_from_this(), object](Result<std::shared_ptr<exports::Unpacker>> staged) {
         transfer::ObjectFinished finished{.object = object, .status = {}};
         if (staged) {
-          CHECK(self->packs_.contains(object), "a pack stays in memory until it has its names");
+          DCHECK(self->packs_.contains(object), "a pack stays in memory until it has its names");
           self->packs_[object].unpacker = std::move(*staged);
         } else {
           finished.status = staged.error();

@@ -105,7 +105,7 @@ void read_files(const exports::SourceTree& tree, std::span<Entry> entries, std::
       const Entry& next = entries[asked];
       ahead.push_back(is_to_be_read(next) ? ask_for(tree.fd.get(), path_in(tree, next), next) : AskedFor());
     }
-    CHECK(!ahead.empty() && entry.size_bytes <= data.size(), "the layout has room for every file");
+    DCHECK(!ahead.empty() && entry.size_bytes <= data.size(), "the layout has room for every file");
     const AskedFor file = std::move(ahead.front());
     ahead.pop_front();
     const std::span<uint8_t> place = data.first(entry.size_bytes);
@@ -166,7 +166,7 @@ Result<std::shared_ptr<PackMemory>> fill_pack(const exports::Exports& exports, c
   Result<std::shared_ptr<PackMemory>> memory = PackMemory::make(pack.size_bytes);
   if (!memory) return memory.error();
   read_files(**found, *entries, (*memory)->bytes().subspan(layout.data_at));
-  CHECK(layout.data_at <= (*memory)->bytes().size(), "the index has room");
+  DCHECK(layout.data_at <= (*memory)->bytes().size(), "the index has room");
   tree::write_index(*entries, (*memory)->bytes());
   return memory;
 }

@@ -43,7 +43,7 @@ class PackMemory {
 
  private:
   PackMemory(UniqueFd fd, std::span<uint8_t> bytes) : fd_(std::move(fd)), bytes_(bytes) {
-    CHECK(fd_ && !bytes_.empty(), "a pack is in memory");
+    DCHECK(fd_ && !bytes_.empty(), "a pack is in memory");
   }
   const UniqueFd fd_;
   const std::span<uint8_t> bytes_;

@@ -19,14 +19,14 @@ void Places::ask(const std::string& id, const std::string& caller, const transfe
 
 void Places::take(const std::string& id, const std::string& caller, uint32_t share) {
   queue_.run(id, caller, share);
-  CHECK(queue_.runs(id), "whoever takes a place has it");
+  DCHECK(queue_.runs(id), "whoever takes a place has it");
   admit();
 }
 
 void Places::leave(const std::string& id) {
   askers_.erase(id);
   queue_.leave(id);
-  CHECK(!queue_.runs(id), "whoever leaves has none");
+  DCHECK(!queue_.runs(id), "whoever leaves has none");
   admit();
 }
 
@@ -38,7 +38,7 @@ void Places::step_aside(const std::string& id) {
 
 void Places::admit() {
   for (const std::string& id : queue_.admit()) {
-    CHECK(queue_.runs(id), "whoever is let in runs");
+    DCHECK(queue_.runs(id), "whoever is let in runs");
     tell(id);
   }
 }
@@ -47,7 +47,7 @@ void Places::tell(const std::string& id) {
   const auto asker = askers_.find(id);
   if (asker == askers_.end()) return;
   const uint32_t place = queue_.place(id);
-  CHECK(place <= queue_.waiting(), "a place is one of the queue");
+  DCHECK(place <= queue_.waiting(), "a place is one of the queue");
   DCHECK(queue_.runs(id) == (place == 0), "whoever has asked runs, or waits");
   const transfer::PlaceTold told{
       .ticket = asker->second.ticket, .place = place, .places = place == 0 ? 0 : queue_.waiting()};

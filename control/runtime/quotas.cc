@@ -52,7 +52,7 @@ Status Quotas::admit(const std::string& session, const std::string& peer,
 void Quotas::enter(const std::string& session, const std::string& peer,
                    const std::vector<exports::QuotaOf>& of) {
   Session& one = sessions_[session];
-  CHECK(one.peer.empty() || one.peer == peer, "a session is of one peer");
+  DCHECK(one.peer.empty() || one.peer == peer, "a session is of one peer");
   one.peer = peer;
   for (const exports::QuotaOf& each : of) {
     DCHECK(!each.export_name.empty(), "a quota is of an export");

@@ -32,8 +32,8 @@ struct Created {
 // Closes a file that is opened again when its turn comes. What there is of it stays, and nobody else takes
 // it.
 void close_for_now(const exports::Exports& exports, size_t place, Files* open, Closed* closed) {
-  CHECK(place < open->size() && (*open)[place] && !closed->contains(place),
-        "a file that is open is closed, once");
+  DCHECK(place < open->size() && (*open)[place] && !closed->contains(place),
+         "a file that is open is closed, once");
   exports::DestinationFile& file = *(*open)[place];
   closed->emplace(place, exports.reserve(file.identity(), file.name_path()));
   file.keep();
@@ -100,7 +100,7 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
     if (created.open.size() > kept_open)
       close_for_now(exports, created.open.size() - 1, &created.open, &created.closed);
   }
-  CHECK(created.open.size() == created.files.size(), "each file has its place");
+  DCHECK(created.open.size() == created.files.size(), "each file has its place");
   return created;
 }
 
@@ -178,7 +178,7 @@ exports::DestinationSpec spec_of(const catalog::File& file, bool one_of_many) {
 }
 
 TransferFiles::Destination& TransferFiles::destination(ObjectId object) {
-  CHECK(object.value() < transfer_.job().catalog()->object_count(), "an object is in the catalog");
+  DCHECK(object.value() < transfer_.job().catalog()->object_count(), "an object is in the catalog");
   if (destinations_.size() <= object.value()) destinations_.resize(transfer_.job().catalog()->object_count());
   return destinations_[object.value()];
 }
@@ -202,7 +202,7 @@ void TransferFiles::perform(const transfer::CreateFiles& effect) {
                     kept_open] { return create_files(*exports, effect, session, kept_open); },
                    [self = shared_from_this()](Result<Created> created) {
                      if (!created) return self->post(transfer::FilesCreated{created.error()});
-                     CHECK(created->open.size() == created->files.size(), "each file has its place");
+                     DCHECK(created->open.size() == created->files.size(), "each file has its place");
                      // Behind those that there are: a list may grow.
                      self->destinations_.resize(self->transfer_.job().catalog()->object_count());
                      for (auto& [place, reservation] : created->closed)
@@ -232,9 +232,9 @@ void TransferFiles::perform(const transfer::RecoverFiles&) {
         return all;
       },
       [self = shared_from_this()](RecoveredFiles all) {
-        CHECK(self->destinations_.empty() && self->closed_.empty(),
-              "files are found again once, before all else");
-        CHECK(all.what.size() == all.open.size(), "each file was looked for");
+        DCHECK(self->destinations_.empty() && self->closed_.empty(),
+               "files are found again once, before all else");
+        DCHECK(all.what.size() == all.open.size(), "each file was looked for");
         transfer::FilesRecovered recovered;
         for (const Recovered what : all.what) recovered.objects.push_back(what);
         self->destinations_ = std::move(all.open);
@@ -259,7 +259,7 @@ void TransferFiles::perform(const transfer::ReopenFile& effect) {
         transfer::FileReopened answer{.object = effect.object, .found = false};
         if (!reopened) answer.found = reopened.error();
         if (reopened && reopened->has_value()) {
-          CHECK(!self->destination(effect.object), "a file is opened once");
+          DCHECK(!self->destination(effect.object), "a file is opened once");
           self->closed_.erase(effect.object);
           self->destination(effect.object) =
               std::make_shared<exports::DestinationFile>(std::move(**reopened));

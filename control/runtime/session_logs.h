@@ -39,7 +39,7 @@ class SessionLogs {
     if (std::find(ended_.begin(), ended_.end(), id) != ended_.end()) return;
     ended_.push_back(id);
     if (ended_.size() <= kEndedKept) return;
-    CHECK(ended_.front() != id, "the one that has just ended is kept");
+    DCHECK(ended_.front() != id, "the one that has just ended is kept");
     logs_.erase(ended_.front());
     ended_.pop_front();
     DCHECK(ended_.size() == kEndedKept, "so many are kept, and no more");

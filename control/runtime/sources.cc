@@ -160,7 +160,7 @@ class Gathering final : public SourceVisitor {
   Status take_bytes(const std::string& shown, uint64_t bytes) {
     if (bytes > transfer::kSessionBytesMax - bytes_) return too_large(shown, bytes);
     bytes_ += bytes;
-    CHECK(bytes_ <= transfer::kSessionBytesMax, "no more than a session takes");
+    DCHECK(bytes_ <= transfer::kSessionBytesMax, "no more than a session takes");
     return {};
   }
 
@@ -189,7 +189,7 @@ class Gathering final : public SourceVisitor {
   }
 
   Status hand_over() {
-    CHECK(sink_ != nullptr, "somebody takes the parts");
+    DCHECK(sink_ != nullptr, "somebody takes the parts");
     if (Status status = sink_->go_on(); !status) return status;
     const size_t packs = packer_.closed_count();
     if (packs == 0 && packer_.large_count() < kLargePerPart) return {};
@@ -220,7 +220,7 @@ class Gathering final : public SourceVisitor {
     sources_.files.erase(sources_.files.begin(), sources_.files.begin() + taken);
     sources_.open.erase(sources_.open.begin(), sources_.open.begin() + taken);
     packs_since_large_ = large > 0 ? 0 : packs_since_large_ + packs.size();
-    CHECK(added == large && found.files.size() == found.open.size(), "each file has its place");
+    DCHECK(added == large && found.files.size() == found.open.size(), "each file has its place");
     return found;
   }
 

@@ -22,7 +22,7 @@ asio::awaitable<Result<identity::Standing>> standing_now(std::shared_ptr<Service
   auto load = [services] { return identity::load_standing(services->node); };
   Result<identity::Standing> standing = co_await services->pool.wait_for(std::move(load));
   if (!standing) co_return standing;
-  CHECK(standing->self && standing->trust, "a standing is whole");
+  DCHECK(standing->self && standing->trust, "a standing is whole");
   tell_problems(*services, *standing->trust);
   if (standing->self->fingerprint != services->self->fingerprint)
     log::of(log::kPeer)

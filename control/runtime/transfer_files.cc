@@ -44,13 +44,13 @@ void TransferFiles::post(transfer::Event event) const { post_to(queue_, std::mov
 
 const catalog::File& TransferFiles::file(ObjectId object) const {
   const catalog::Catalog* const catalog = transfer_.job().catalog();
-  CHECK(catalog != nullptr && object.value() < catalog->object_count(),
-        "files are named when they are in the catalog");
+  DCHECK(catalog != nullptr && object.value() < catalog->object_count(),
+         "files are named when they are in the catalog");
   return catalog->files_of(object).front();
 }
 
 const std::shared_ptr<exports::SourceFile>& TransferFiles::source(ObjectId object) const {
-  CHECK(object.value() < sources_.size(), "a source's files are used after they were opened");
+  DCHECK(object.value() < sources_.size(), "a source's files are used after they were opened");
   return sources_[object.value()];
 }
 
@@ -86,7 +86,7 @@ void TransferFiles::open_source_again(ObjectId object, std::function<void(Status
                    [self = shared_from_this(), object,
                     then = std::move(then)](Result<std::shared_ptr<exports::SourceFile>> opened) {
                      if (!opened) return then(Error{ErrorCode::kResources, opened.error().message});
-                     CHECK(object.value() < self->sources_.size(), "files stay while one is opened");
+                     DCHECK(object.value() < self->sources_.size(), "files stay while one is opened");
                      self->sources_[object.value()] = std::move(*opened);
                      then({});
                    });
@@ -111,8 +111,8 @@ void TransferFiles::perform(const transfer::OpenSources& effect) {
         part = self->admitted(paths, std::move(part));
         if (!part || part->ended) self->list_.reset();
         if (!part) return self->post(transfer::SourcesOpened{.files = part.error(), .of_leg = of_leg});
-        CHECK(part->found.open.size() == part->found.files.size(), "each file that was found has its place");
-        CHECK(part->ended || !part->found.files.empty(), "a list that goes on has found something");
+        DCHECK(part->found.open.size() == part->found.files.size(), "each file that was found has its place");
+        DCHECK(part->ended || !part->found.files.empty(), "a list that goes on has found something");
         self->sources_ = std::move(part->found.open);
         if (!part->ended) part->found.files.back().list = catalog::ListState::kGrowing;
         self->post(transfer::SourcesOpened{.files = std::move(part->found.files), .of_leg = of_leg});
@@ -131,7 +131,7 @@ void TransferFiles::perform(const transfer::ReadList& effect) {
                          .known = {known.begin(), known.end()},
                          .kept_open = services_->kept_open - std::min(services_->kept_open, known.size())});
   }
-  CHECK(list_, "there is a list to go on with");
+  DCHECK(list_, "there is a list to go on with");
   list_->next([weak = weak_from_this(), tag = effect.tag,
                paths = effect.paths](Result<ListReader::Part> part) {
     const auto self = weak.lock();
@@ -139,7 +139,7 @@ void TransferFiles::perform(const transfer::ReadList& effect) {
     part = self->admitted(paths, std::move(part));
     if (!part || part->ended) self->list_.reset();
     if (!part) return self->post(transfer::ListRead{.tag = tag, .files = part.error()});
-    CHECK(part->found.open.size() == part->found.files.size(), "each file that was found has its place");
+    DCHECK(part->found.open.size() == part->found.files.size(), "each file that was found has its place");
     // Behind those that the catalog has, where they will stand in it as well.
     self->sources_.resize(self->transfer_.job().catalog()->file_count());
     std::move(part->found.open.begin(), part->found.open.end(), std::back_inserter(self->sources_));
@@ -156,7 +156,7 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
   files_part().run([exports = exports_, known = std::move(known),
                     kept_open = services_->kept_open] { return reopen_sources(*exports, known, kept_open); },
                    [self = shared_from_this()](ReopenedSources reopened) {
-                     CHECK(reopened.failed.size() <= reopened.open.size(), "no more fail than there are");
+                     DCHECK(reopened.failed.size() <= reopened.open.size(), "no more fail than there are");
                      self->sources_.resize(std::max(self->sources_.size(), reopened.open.size()));
                      std::move(reopened.open.begin(), reopened.open.end(), self->sources_.begin());
                      self->post(transfer::SourcesReopened{std::move(reopened.failed)});

@@ -42,8 +42,8 @@ TransferTask::TransferTask(std::shared_ptr<Services> services, std::unique_ptr<t
 TransferTask::~TransferTask() = default;
 
 void TransferTask::start() {
-  CHECK(files_ == nullptr && legs_.empty(), "a task starts once");
-  CHECK(transfer_->legs() != 0, "a transfer has a leg");
+  DCHECK(files_ == nullptr && legs_.empty(), "a task starts once");
+  DCHECK(transfer_->legs() != 0, "a transfer has a leg");
   files_ = std::make_shared<TransferFiles>(services_, weak_from_this(), *transfer_, std::move(sources_));
   objects_ = std::make_unique<BoardObjects>(services_, weak_from_this(), files_);
   for (uint32_t i = 0; i < transfer_->legs(); ++i) {
@@ -66,7 +66,7 @@ void TransferTask::start() {
 
 void TransferTask::peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello) {
   // Whoever is called has one peer: the number of a leg to it is that of the leg.
-  CHECK(hello.leg < legs_.size(), "a call for a leg that there is not was refused");
+  DCHECK(hello.leg < legs_.size(), "a call for a leg that there is not was refused");
   legs_[hello.leg].stream->peer_called(std::move(connection), hello);
 }
 
@@ -79,7 +79,7 @@ void TransferTask::post(transfer::Event event) {
 }
 
 void TransferTask::run() {
-  CHECK(!stepping_, "one event is stepped after the other");
+  DCHECK(!stepping_, "one event is stepped after the other");
   const auto self = shared_from_this();  // whoever hears of the change may let go of it
   const control::TurnMeter::Scope scope(*services_->turns, "a transfer");
   stepping_ = true;
@@ -90,12 +90,12 @@ void TransferTask::run() {
     // Before its peer hears of that, who may begin the next.
     if (transfer_->job().complete() || transfer_->ended()) services_->quotas.leave(transfer_->id());
     for (const transfer::Effect& effect : effects) {
-      CHECK(!over_, "Over is the last effect of a transfer");
+      DCHECK(!over_, "Over is the last effect of a transfer");
       dispatch(effect);
     }
   }
   stepping_ = false;
-  CHECK(transfer_->ended() || !told_ended_, "an end is final");
+  DCHECK(transfer_->ended() || !told_ended_, "an end is final");
   arm();
   if (over_ || transfer_->ended() != told_ended_) {
     told_ended_ = transfer_->ended();
@@ -126,7 +126,7 @@ void TransferTask::arm() {
 }
 
 TransferTask::Leg& TransferTask::leg(transfer::LegId id) {
-  CHECK(id.value() < legs_.size(), "an effect is of a leg that there is");
+  DCHECK(id.value() < legs_.size(), "an effect is of a leg that there is");
   return legs_[id.value()];
 }
 
@@ -152,7 +152,7 @@ void TransferTask::dispatch(const transfer::Effect& effect) {
 }
 
 void TransferTask::perform(const transfer::OpenObject& effect) {
-  CHECK(files_, "a task has started");
+  DCHECK(files_, "a task has started");
   files_->make_ready(effect.object, [self = shared_from_this(), effect](Status status) {
     if (status) return self->objects_->perform(effect);
     self->post(transfer::ObjectOpened{.object = effect.object, .status = std::move(status)});

@@ -254,7 +254,7 @@ TEST_F(CliTest, CountersCarryUnitAndHelp) {
 TEST_F(CliTest, AClosedStandardOutputIsAnErrorAndNothingElse) {
   sessions_are(api::Session::SUCCEEDED);
   ASSERT_EQ(sluice({"send", "/a", "b:x"}).exit_code, 0);
-  const std::string command = std::string(SLUICE_COMMAND) + " --node " + control_.directory.string();
+  const std::string command = std::string(SLUICE_COMMAND_PATH) + " --node " + control_.directory.string();
   const int status = std::system((command + " session list >&- 2>&-").c_str());
   EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ErrorCode::kInternal));
 }
@@ -267,11 +267,12 @@ TEST_F(CliTest, CtrlCCancelsTheSessionAndSaysSo) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, pipe[1], STDERR_FILENO);
   const std::string node = control_.directory.string();
-  std::array<const char*, 7> arguments{SLUICE_COMMAND, "send", "/a", "b:x", "--node", node.c_str(), nullptr};
+  std::array<const char*, 7> arguments{SLUICE_COMMAND_PATH, "send", "/a", "b:x", "--node",
+                                       node.c_str(),        nullptr};
   pid_t pid = 0;
-  ASSERT_EQ(
-      ::posix_spawn(&pid, SLUICE_COMMAND, &actions, nullptr, const_cast<char**>(arguments.data()), environ),
-      0);
+  ASSERT_EQ(::posix_spawn(&pid, SLUICE_COMMAND_PATH, &actions, nullptr, const_cast<char**>(arguments.data()),
+                          environ),
+            0);
   posix_spawn_file_actions_destroy(&actions);
   ::close(pipe[1]);
   std::string err;

@@ -40,7 +40,7 @@ void SessionQueue::step_aside(const std::string& id) {
   if (const auto at = waiting_.find(id); at != waiting_.end()) at->second.asked = false;
   const auto runs = running_.extract(id);
   if (runs.empty()) return;
-  CHECK(!waiting_.contains(id), "nobody both runs and waits");
+  DCHECK(!waiting_.contains(id), "nobody both runs and waits");
   runs.mapped().held_up = false;
   waiting_[id].session = runs.mapped();
 }
@@ -118,8 +118,8 @@ std::vector<std::string> SessionQueue::admit() {
   numbers_.clear();
   for (const std::string& id : in_turn()) {
     const auto at = waiting_.find(id);
-    CHECK(at != waiting_.end() && at->second.asked, "whose turn comes has asked");
-    CHECK(!runs(id), "nobody runs and waits");
+    DCHECK(at != waiting_.end() && at->second.asked, "whose turn comes has asked");
+    DCHECK(!runs(id), "nobody runs and waits");
     if (!has_room(at->second.session)) {
       numbers_.emplace(id, static_cast<uint32_t>(numbers_.size()) + 1);
       continue;
