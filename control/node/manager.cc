@@ -23,7 +23,8 @@ Manager::Manager(asio::io_context& io, const config::Node& node, identity::Ident
       report_(services_, sessions_, reception_, trust_watch_, export_watch_) {}
 
 Status Manager::start() {
-  DCHECK(!std::exchange(started_, true), "a node starts once");
+  DCHECK(!started_, "a node starts once");
+  started_ = true;
   // Later a file that is wrong takes the trust of its own peer only; now somebody is there to hear of it.
   const Result<identity::Trust> trust = identity::Trust::load(services_->node);
   if (!trust) return trust.error();

@@ -35,7 +35,8 @@ NamesCall::NamesCall(asio::io_context& io, std::shared_ptr<peer::Connection> con
 }
 
 void NamesCall::begin() {
-  DCHECK(!std::exchange(begun_, true), "a connection has one reader");
+  DCHECK(!begun_, "a connection has one reader");
+  begun_ = true;
   asio::co_spawn(io_, read(shared_from_this()), asio::detached);
   asio::co_spawn(io_, beat(shared_from_this()), asio::detached);
 }
