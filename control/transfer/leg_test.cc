@@ -22,7 +22,9 @@ TEST(LegPhases, FromEachOnlyTheseFollow) {
       {LegPhase::kAdopting, {LegPhase::kMoving, LegPhase::kClosing}},
       {LegPhase::kMoving, {LegPhase::kFarewell, LegPhase::kClosing}},
       {LegPhase::kFarewell, {LegPhase::kClosing}},
-      {LegPhase::kClosing, {LegPhase::kSettling, LegPhase::kIdle}},  // idle: this control stops
+      {LegPhase::kClosing,
+       {LegPhase::kSettling, LegPhase::kReleasing,
+        LegPhase::kIdle}},  // releasing: others go on; idle: this control stops
       {LegPhase::kSettling, {LegPhase::kReleasing}},
       {LegPhase::kReleasing, {LegPhase::kIdle}},
       {LegPhase::kParting, {LegPhase::kIdle}},

@@ -18,8 +18,10 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
     fits = fits && initiator == hello.inquires && its_peer == peer;
   };
   if (!known.peer.empty()) belongs(known.initiator, known.peer);
-  for (const LegRecord& leg : record != nullptr ? record->legs : std::vector<LegRecord>()) {
-    if (owner == nullptr || leg.peer == peer) belongs(record->initiator, leg.peer);
+  if (record != nullptr) {
+    for (const LegRecord& leg : record->legs) {
+      if (owner == nullptr || leg.peer == peer) belongs(record->initiator, leg.peer);
+    }
   }
   if (!fits) {
     // For the session of somebody else the peer gets the answer for one that nobody knows, if that answer
