@@ -18,10 +18,11 @@ from transfers import MIB, ended_session, finish, forget, make_file, start_slow,
 
 A, B = 0, 1  # sides; B gets data and probes, A statuses
 AHEAD = 5000  # numbers that no datagram of the transfer has while an attack lasts
-SLOW, RATE = "16M", "400M"  # while attacks last, and for what is left then
+SLOW_MBPS, RATE = 16, "400M"  # while attacks last, and for what is left then
+LEFT_S = 30  # for the next attack, at any time
 SIZE = 160 * MIB  # more than is sent while the attacks of a group last
 # Where an attack is a few datagrams that the test sends itself: then three minutes are left for a group.
-FEW = {"slow": "2M", "size": 48 * MIB}
+FEW = {"slow_mbps": 2, "size": 48 * MIB}
 
 
 class Sluice(Packet):
@@ -115,11 +116,12 @@ def is_suspicious(counter):
 class Siege:
     """Two nodes with somebody in their middle, and a slow transfer of theirs from a to b."""
 
-    def __init__(self, pair, *options, slow=SLOW, size=SIZE):
+    def __init__(self, pair, *options, slow_mbps=SLOW_MBPS, size=SIZE):
         self.pair, self.wire = pair, pair.wire
         self.source = make_file(pair.a, size)
         self._process, self.session = start_slow(pair.a, "send", self.source, "b:data/", *options, rate=RATE)
-        self.limit(slow)
+        self._rate_mbps = slow_mbps
+        self.limit(f"{slow_mbps}M")
         self.wire.forget_frames()  # of earlier flows
         self._links = [bytes(self.data())[6:12], bytes(self.status())[6:12]]
         self.tamper = None  # as of MiddleWire
@@ -169,6 +171,7 @@ class Siege:
     def counted(self, side, counters, times, may_rise=()):
         """What is sent inside raises these counters, together by so much, and no other that is of drops."""
         node = self.pair.nodes[side]
+        self.stretch()
         before = [each.counters() for each in self.pair.nodes]
 
         def risen():
@@ -193,6 +196,13 @@ class Siege:
 
     def limit(self, rate):
         self.pair.a.must("session", "limit", self.session, "--rate", rate)
+
+    def stretch(self):
+        """What is left outlasts the next attack, however slow this machine is."""
+        left_mbit = (self.source.stat().st_size - self.bytes_done()) * 8e-6
+        while self._rate_mbps > 1 and left_mbit < LEFT_S * self._rate_mbps:
+            self._rate_mbps //= 2
+            self.limit(f"{self._rate_mbps}M")
 
     def goes_on(self):
         """The transfer is under way on its first flows, at both nodes."""
