@@ -38,14 +38,14 @@ namespace sluice::control {
 // The socket of users who may only look, if the node has such users.
 class Readers {
  public:
-  explicit Readers(SessionManager& all) : sessions_(all) {}
+  explicit Readers(service::SessionManager& all) : sessions_(all) {}
   Status start(asio::io_context& io, const config::Node& node) {
     const std::filesystem::path socket = node.readers_socket();
     if (node.readers_group.empty()) {
       ::unlink(socket.c_str());  // left by an earlier run: nobody answers there
       return {};
     }
-    auto server = start_server(io, sessions_, names_, socket);
+    auto server = service::start_server(io, sessions_, names_, socket);
     if (!server) return server.error();
     server_ = std::move(*server);
     return base::share_socket(socket, node.readers_group, "[control] readers_group");
@@ -55,15 +55,15 @@ class Readers {
   }
 
  private:
-  ReadersSessions sessions_;
-  ReadersNames names_;
-  std::unique_ptr<Server> server_;
+  service::ReadersSessions sessions_;
+  service::ReadersNames names_;
+  std::unique_ptr<service::Server> server_;
 };
 
 // The socket of users who send and get as themselves, if the node has such users.
 class Users {
  public:
-  Users(asio::io_context& io, NodeNames& names, UsersDoor::AsUser as_user)
+  Users(asio::io_context& io, service::NodeNames& names, service::UsersDoor::AsUser as_user)
       : door_(io, names, std::move(as_user)) {}
   Status start(const config::Node& node) {
     const std::filesystem::path socket = node.users_socket();
@@ -82,13 +82,13 @@ class Users {
   void stop() { door_.stop(); }
 
  private:
-  UsersDoor door_;
+  service::UsersDoor door_;
 };
 
 // Who somebody of this host is to the node. kConfiguration: nobody.
-inline Result<Person> person_of(const config::Node& node, uint32_t uid) {
+inline Result<service::Person> person_of(const config::Node& node, uint32_t uid) {
   using Role = api::Delegation;
-  Person person{.uid = uid, .name = users::name_of(uid), .roles = {}};
+  service::Person person{.uid = uid, .name = users::name_of(uid), .roles = {}};
   const bool is_operator = uid == 0 || uid == ::geteuid() ||
                            (!node.control_group.empty() && users::is_member(uid, node.control_group));
   if (is_operator || (!node.readers_group.empty() && users::is_member(uid, node.readers_group)))
@@ -105,22 +105,22 @@ inline Result<Person> person_of(const config::Node& node, uint32_t uid) {
 // The socket of the console in the browser, if the node has one.
 class Console {
  public:
-  Console(asio::io_context& io, NodeSessions& sessions, NodeNames& names, node::Manager& manager,
-          const config::Node& node, UsersDoor::AsUser as_user)
+  Console(asio::io_context& io, service::NodeSessions& sessions, service::NodeNames& names,
+          node::Manager& manager, const config::Node& node, service::UsersDoor::AsUser as_user)
       : node_(node),
         door_(io, {.sessions = sessions,
                    .names = names,
                    .as_user = std::move(as_user),
                    .person = [&node](uint32_t uid) { return person_of(node, uid); },
                    .audit =
-                       [&manager](const ConsoleCall& call) {
+                       [&manager](const service::ConsoleCall& call) {
                          manager.audit().append(audit::console_asked({.user = call.person.name,
                                                                       .uid = call.person.uid,
-                                                                      .role = role_name(call.role),
+                                                                      .role = service::role_name(call.role),
                                                                       .method = call.method,
                                                                       .subject = call.subject,
                                                                       .error = call.error},
-                                                                     unix_ns()));
+                                                                     async::unix_ns()));
                        },
                    .receipt = [&node](const api::Session& session) -> Result<std::string> {
                      const auto made = receipt::make_receipt(node.directory, session);
@@ -152,7 +152,7 @@ class Console {
 
  private:
   const config::Node& node_;
-  ConsoleDoor door_;
+  service::ConsoleDoor door_;
 };
 
 // Anyone who may start a session may bring a process that opens files outside the exports.
@@ -177,14 +177,14 @@ class Doors {
         names_(manager),
         readers_(sessions_),
         as_user_([&manager, metrics_address, sandboxed](uint32_t uid) {
-          return std::make_unique<NodeSessions>(manager, metrics_address, sandboxed,
-                                                transfer::User{.uid = uid, .name = users::name_of(uid)});
+          return std::make_unique<service::NodeSessions>(
+              manager, metrics_address, sandboxed, transfer::User{.uid = uid, .name = users::name_of(uid)});
         }),
         users_(io, names_, as_user_),
         console_(io, sessions_, names_, manager, node, as_user_) {}
 
   Status start() {
-    auto server = start_server(io_, sessions_, names_, node_.control_socket());
+    auto server = service::start_server(io_, sessions_, names_, node_.control_socket());
     if (!server) return server.error();
     server_ = std::move(*server);
     if (auto started = readers_.start(io_, node_); !started) return started;
@@ -208,11 +208,11 @@ class Doors {
   asio::io_context& io_;
   node::Manager& manager_;
   const config::Node& node_;
-  NodeSessions sessions_;
-  NodeNames names_;
-  std::unique_ptr<Server> server_;
+  service::NodeSessions sessions_;
+  service::NodeNames names_;
+  std::unique_ptr<service::Server> server_;
   Readers readers_;
-  const UsersDoor::AsUser as_user_;
+  const service::UsersDoor::AsUser as_user_;
   Users users_;
   Console console_;
 };

@@ -3,7 +3,7 @@
 
 #include "control/proto/error_metadata.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 grpc::StatusCode grpc_code(ErrorCode code) {
@@ -57,4 +57,4 @@ grpc::Status to_grpc(grpc::ServerContext* context, const Error& error) {
   return {grpc_code(error.code), error.message};
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

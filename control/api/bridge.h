@@ -18,7 +18,7 @@
 
 #include "dataplane/base/error.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 // With the trailing metadata of control/proto/error_metadata.h.
 grpc::Status to_grpc(grpc::ServerContext* context, const Error& error);
@@ -77,4 +77,4 @@ class Bridge {
   asio::io_context& io_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

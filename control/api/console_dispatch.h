@@ -17,7 +17,7 @@
 #include "control/api/services.h"
 #include "control/proto/console.grpc.pb.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 using Context = grpc::ServerContext;
 using Subject = std::function<std::string()>;  // of a call that changes something; asked after it
@@ -227,4 +227,4 @@ class ConsoleRights final : public api::Console::Service {
   ConsoleDoor& door_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -22,7 +22,7 @@
 #include "control/async/clock.h"
 #include "dataplane/base/local_socket.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 constexpr int kThreadsMax = 256;  // each stream of a person holds one
@@ -196,7 +196,7 @@ Result<std::shared_ptr<Services>> ConsoleDoor::services(uint32_t uid, api::Deleg
 Result<ConsoleDoor::Seen> ConsoleDoor::seen(const grpc::ServerContext& context, std::string_view method) {
   const Result<api::Delegation> said =
       check_delegation(certificate_pem_, metadata(context, kDelegationKey),
-                       metadata(context, kDelegationSignatureKey), method, unix_ns());
+                       metadata(context, kDelegationSignatureKey), method, async::unix_ns());
   if (!said) return said.error();
   Result<Person> who = person(said->uid());
   if (!who) return who.error();
@@ -209,4 +209,4 @@ Result<ConsoleDoor::Seen> ConsoleDoor::seen(const grpc::ServerContext& context, 
   return seen;
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

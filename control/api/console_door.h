@@ -24,7 +24,7 @@
 #include "control/api/services.h"
 #include "dataplane/base/unique_fd.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 // Of a call that changes something: who asked for what, and what became of it.
 struct ConsoleCall {
@@ -89,4 +89,4 @@ class ConsoleDoor {
   std::map<std::pair<api::Delegation::Role, uint32_t>, std::shared_ptr<Visitor>> visitors_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -17,7 +17,7 @@
 #include "control/proto/console.grpc.pb.h"
 #include "control/proto/error_metadata.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 using Role = api::Delegation;
@@ -77,7 +77,7 @@ class ConsoleDoorTest : public ::testing::Test {
             int64_t age_ns = 0, const identity::Identity* by = nullptr) {
     api::Delegation said;
     said.set_method(method);
-    said.set_unix_ns(unix_ns() - age_ns);
+    said.set_unix_ns(async::unix_ns() - age_ns);
     said.set_uid(uid);
     said.set_role(role);
     const std::string bytes = said.SerializeAsString();
@@ -216,4 +216,4 @@ TEST_F(ConsoleDoorTest, StoppingEndsStreams) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -5,7 +5,7 @@
 #include "control/proto/session_state.h"
 #include "dataplane/base/text.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 constexpr double kPerNs = 1e-9;
@@ -232,4 +232,4 @@ api::Session to_api(const transfer::View& view) {
 Result<node::Wishes> wishes_of(const api::SendRequest& request) { return wishes_of_any(request); }
 Result<node::Wishes> wishes_of(const api::GetRequest& request) { return wishes_of_any(request); }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -8,11 +8,11 @@
 #include "control/proto/api.pb.h"
 #include "control/transfer/view.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 api::Session to_api(const transfer::View& view);
 // kUsage: an option that cannot be what it is said to be.
 Result<node::Wishes> wishes_of(const api::SendRequest& request);
 Result<node::Wishes> wishes_of(const api::GetRequest& request);
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -8,7 +8,7 @@
 
 #include "control/identity/signature.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 Error refused(const std::string& why) {
@@ -57,4 +57,4 @@ Status check_role(const Person& person, api::Delegation::Role role) {
                   person.name, role_name(role)));
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

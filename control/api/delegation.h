@@ -12,7 +12,7 @@
 #include "control/proto/console.pb.h"
 #include "dataplane/base/error.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 inline constexpr char kDelegationKey[] = "sluice-delegation-bin";
 inline constexpr char kDelegationSignatureKey[] = "sluice-delegation-signature";
@@ -36,4 +36,4 @@ struct Person {
 Status check_role(const Person& person, api::Delegation::Role role);
 std::string_view role_name(api::Delegation::Role role);
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -14,7 +14,7 @@
 
 #include "control/api/names_manager.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 class FakeNames final : public NamesManager {
  public:
@@ -98,4 +98,4 @@ class FakeNames final : public NamesManager {
   };
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -22,7 +22,7 @@
 #include "control/api/session_manager.h"
 #include "control/proto/session_state.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 class FakeSessions final : public SessionManager {
  public:
@@ -239,4 +239,4 @@ class FakeControl {
   std::thread thread_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

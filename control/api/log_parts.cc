@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/node_sessions.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 constexpr int kPartRecords = 1024;      // of one message
@@ -16,7 +16,7 @@ void put_bytes(const board::LogEvent& event, api::LogRecord* to) {
 
 void put(const board::LogEvent& event, api::LogRecord* to) {
   using Kind = board::LogKind;
-  to->set_kind(std::string(log_kind_name(event.kind)));
+  to->set_kind(std::string(board::log_kind_name(event.kind)));
   switch (event.kind) {
     case Kind::kOpened:
     case Kind::kClosed:
@@ -51,7 +51,7 @@ void put(const board::LogEvent& event, api::LogRecord* to) {
   }
 }
 
-void add_record(const LogRecord& record, int64_t started_unix_ns, api::LogReply* reply) {
+void add_record(const board::LogRecord& record, int64_t started_unix_ns, api::LogReply* reply) {
   api::LogRecord* const to = reply->add_records();
   to->set_unix_ns(record.unix_ns);
   to->set_session_ns(record.unix_ns - started_unix_ns);
@@ -66,10 +66,10 @@ void add_record(const LogRecord& record, int64_t started_unix_ns, api::LogReply*
 Result<LogPart> NodeSessions::log(const api::LogRequest& request, const LogPlace& from) const {
   const Result<node::LogView> view = manager_.logs().log(request.id());
   if (!view) return view.error();
-  const SessionLog& log = *view->log;
+  const board::SessionLog& log = *view->log;
   LogPart part{.reply = {}, .next = from, .more = false, .ended = view->ended};
   part.reply.set_session(view->id);
-  part.reply.set_level(std::string(log_level_name(log.level())));
+  part.reply.set_level(std::string(board::log_level_name(log.level())));
   if (from.begun &&
       from.number < log.begin()) {  // who reads too slowly; of lanes, nobody knows any more which
     api::LogRecord* const missing = part.reply.add_records();
@@ -82,7 +82,7 @@ Result<LogPart> NodeSessions::log(const api::LogRequest& request, const LogPlace
   uint64_t number = std::max(from.number, log.begin());
   const uint64_t end = std::min(log.end(), number + kPartLooked);
   for (; number < end && part.reply.records_size() < kPartRecords; ++number) {
-    const LogRecord& record = log.at(number);
+    const board::LogRecord& record = log.at(number);
     if (!request.has_lane() || record.lane == request.lane())
       add_record(record, view->started_unix_ns, &part.reply);
   }
@@ -113,4 +113,4 @@ asio::awaitable<Result<api::ComponentLevels>> NodeSessions::set_component_level(
   co_return levels;
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

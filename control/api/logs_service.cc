@@ -3,7 +3,7 @@
 
 #include <thread>
 
-namespace sluice::control {
+namespace sluice::service {
 
 grpc::Status LogsService::Read(grpc::ServerContext* context, const api::LogRequest* request,
                                grpc::ServerWriter<api::LogReply>* writer) {
@@ -56,4 +56,4 @@ grpc::Status LogsService::SetLevel(grpc::ServerContext* context, const api::Comp
   return grpc::Status::OK;
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -9,7 +9,7 @@
 #include "control/api/session_manager.h"
 #include "control/proto/log.grpc.pb.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 class LogsService final : public api::Logs::Service {
  public:
@@ -36,4 +36,4 @@ class LogsService final : public api::Logs::Service {
   std::atomic<bool> stopping_ = false;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

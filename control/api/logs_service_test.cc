@@ -6,7 +6,7 @@
 #include "control/api/fake_sessions_for_test.h"
 #include "control/proto/log.grpc.pb.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 class LogsServiceTest : public ::testing::Test {
@@ -94,4 +94,4 @@ TEST_F(LogsServiceTest, LevelsOfComponentsAreToldAndSet) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::service

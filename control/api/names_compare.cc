@@ -8,7 +8,7 @@
 #include "control/selection/filter.h"
 #include "dataplane/base/text.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 using Side = names::Comparison::Side;
@@ -190,4 +190,4 @@ grpc::Status NamesService::Compare(grpc::ServerContext* context, const api::Comp
   return Comparing(*this, context, *request, *filter, writer).compare();
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

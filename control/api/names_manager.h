@@ -14,7 +14,7 @@
 #include "control/names/words.h"
 #include "dataplane/base/error.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 // Of a question that is under way; destroyed, on that thread, it ends.
 class NamesQuestion {
@@ -46,4 +46,4 @@ class NamesManager {
                                                                       names::Request request) = 0;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

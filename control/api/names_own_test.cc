@@ -10,7 +10,7 @@
 #include "control/proto/api.grpc.pb.h"
 #include "control/proto/error_metadata.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 class OwnNamesTest : public ::testing::Test {
@@ -104,4 +104,4 @@ TEST_F(OwnNamesTest, AServerThatStopsEndsARemoval) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -6,7 +6,7 @@
 
 #include "dataplane/base/file_time.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 // How often a call that waits for the peer looks whether it is still wanted.
@@ -178,4 +178,4 @@ grpc::Status NamesService::Remove(grpc::ServerContext* context, const api::Remov
                 names::Remove{.path = request->path(), .recursive = request->recursive()}, reply);
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

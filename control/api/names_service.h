@@ -12,7 +12,7 @@
 #include "control/api/names_manager.h"
 #include "control/proto/api.grpc.pb.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 class NamesService final : public api::Names::Service {
  public:
@@ -61,4 +61,4 @@ class NamesService final : public api::Names::Service {
   std::atomic<bool> stopping_ = false;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

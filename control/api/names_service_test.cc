@@ -10,7 +10,7 @@
 #include "control/proto/api.grpc.pb.h"
 #include "control/proto/error_metadata.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 class NamesServiceTest : public ::testing::Test {
@@ -350,4 +350,4 @@ TEST_F(CompareTest, AClientThatLeavesEndsIt) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::service

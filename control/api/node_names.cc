@@ -7,7 +7,7 @@
 #include "control/audit/lines.h"
 #include "control/exports/listing.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 class Question final : public NamesQuestion {
@@ -62,7 +62,7 @@ Result<names::Done> NodeNames::change_own(const names::Request& asked, exports::
   } else if (const auto* const removed = std::get_if<names::Remove>(&asked)) {
     done = manager_.exports().remove(*removed, pulse, exports::Asker::kOperator);
   }
-  manager_.audit().append(audit::names_changed("", asked, done, unix_ns()));
+  manager_.audit().append(audit::names_changed("", asked, done, async::unix_ns()));
   return done;
 }
 
@@ -74,4 +74,4 @@ asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> NodeNames::ask(std::stri
   co_return std::shared_ptr<NamesQuestion>(std::make_shared<Question>(std::move(*asker)));
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -8,7 +8,7 @@
 #include "control/api/names_manager.h"
 #include "control/node/manager.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 class NodeNames final : public NamesManager {
  public:
@@ -23,4 +23,4 @@ class NodeNames final : public NamesManager {
   node::Manager& manager_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 Result<api::Session> answer(const Result<transfer::View>& view) {
   if (!view) return view.error();
-  return control::to_api(*view);
+  return to_api(*view);
 }
 
 api::VerifyProgress message_of(const node::VerifyProgress& progress) {
@@ -214,7 +214,7 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   reply.set_control_address(info->control_address);
   reply.set_longest_turn_ns(info->longest_turn_ns);
   reply.set_longest_turn(info->longest_turn);
-  for (const KeyedPool::Wait& wait : info->export_waits) {
+  for (const async::KeyedPool::Wait& wait : info->export_waits) {
     api::NodeReply::Wait* const one = reply.add_waits();
     one->set_export_name(wait.key);
     one->set_waited_s(static_cast<double>(wait.waited_ns) * 1e-9);
@@ -262,4 +262,4 @@ Result<api::CountersReply> NodeSessions::counters() const {
   return reply;
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -13,7 +13,7 @@
 #include "control/node/manager.h"
 #include "dataplane/base/sandbox/sandbox.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 class NodeSessions final : public SessionManager {
  public:
@@ -56,4 +56,4 @@ class NodeSessions final : public SessionManager {
   const std::optional<transfer::User> user_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

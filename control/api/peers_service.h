@@ -8,7 +8,7 @@
 #include "control/api/session_manager.h"
 #include "control/proto/peers.grpc.pb.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 class PeersService final : public api::Peers::Service {
  public:
@@ -28,4 +28,4 @@ class PeersService final : public api::Peers::Service {
   SessionManager& sessions_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

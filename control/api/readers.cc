@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/readers.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 Error refusal() {
@@ -76,4 +76,4 @@ asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ReadersNames::ask(std::s
   co_return refusal();
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -12,7 +12,7 @@
 #include "control/api/names_manager.h"
 #include "control/api/session_manager.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 // Takes out what only operators may see.
 void hide_names(api::Session* session);
@@ -61,4 +61,4 @@ class ReadersNames final : public NamesManager {
                                                               names::Request request) override;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 TEST(Readers, SeeNoNamesOfFiles) {
@@ -45,4 +45,4 @@ TEST(Readers, EveryTextOfASessionIsJudged) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::service

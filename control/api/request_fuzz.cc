@@ -13,7 +13,7 @@ namespace {
 [[maybe_unused]] const auto kQuietLibrary = google::protobuf::SetLogHandler(nullptr);
 
 using namespace sluice;
-using namespace sluice::control;
+using namespace sluice::service;
 
 template <typename T>
 bool good(const Result<T>& result) {

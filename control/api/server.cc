@@ -29,7 +29,7 @@
 #include "control/proto/session_state.h"
 #include "dataplane/base/unique_fd.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 using std::chrono::milliseconds;
@@ -204,7 +204,7 @@ class Service final : public api::Control::Service {
     SessionChanges changes(request->id(), request->progress());
     while (!context->IsCancelled()) {
       const uint64_t told = news_->told();
-      const auto events = bridge_.on_io([&] { return changes.look(sessions_, control::unix_ns()); });
+      const auto events = bridge_.on_io([&] { return changes.look(sessions_, async::unix_ns()); });
       if (!events) return to_grpc(context, events.error());
       for (const api::SessionEvent& event : *events) {
         if (!writer->Write(event)) return {grpc::StatusCode::CANCELLED, "the client left"};
@@ -397,4 +397,4 @@ Result<std::unique_ptr<Server>> start_server(asio::io_context& io, SessionManage
   return Result<std::unique_ptr<Server>>(std::move(server));
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -18,7 +18,7 @@
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 inline constexpr std::chrono::milliseconds kWatchInterval{100};
 
@@ -46,4 +46,4 @@ Result<std::unique_ptr<Server>> start_server(asio::io_context& io, SessionManage
 Result<std::unique_ptr<Server>> start_server(asio::io_context& io, SessionManager& sessions,
                                              NamesManager& names, int threads_max);
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -16,7 +16,7 @@
 #include "control/proto/error_metadata.h"
 #include "dataplane/base/unique_fd.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 class ServerTest : public ::testing::Test {
@@ -227,4 +227,4 @@ TEST(ServerSocket, PathWithCharactersThatUrisEscapeWorks) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::service

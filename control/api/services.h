@@ -14,7 +14,7 @@
 #include "control/proto/log.grpc.pb.h"
 #include "control/proto/peers.grpc.pb.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 class Services {
  public:
@@ -31,4 +31,4 @@ class Services {
 std::unique_ptr<Services> make_services(asio::io_context& io, SessionManager& sessions, NamesManager& names,
                                         std::chrono::milliseconds watch_interval);
 
-}  // namespace sluice::control
+}  // namespace sluice::service

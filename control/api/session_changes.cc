@@ -3,7 +3,7 @@
 
 #include "control/proto/session_state.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 uint64_t names_seen(const api::Session& session) { return session.names().done() + session.names().failed(); }
@@ -137,4 +137,4 @@ void SessionChanges::add(const char* event, const api::Session& session,
   one.set_error(session.error());
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -13,7 +13,7 @@
 
 #include "control/api/session_manager.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 class SessionChanges {
  public:
@@ -54,4 +54,4 @@ class SessionChanges {
   bool over_ = false;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -5,7 +5,7 @@
 
 #include "control/api/fake_sessions_for_test.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 using Events = std::vector<api::SessionEvent>;
@@ -154,4 +154,4 @@ TEST_F(Changes, OfNoSuchSessionAreAnError) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::service

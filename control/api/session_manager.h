@@ -14,7 +14,7 @@
 #include "control/proto/peers.pb.h"
 #include "dataplane/base/error.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 // Told about each file now and then, and once with `done`; returns false to stop.
 using VerifyReport = std::function<bool(const api::VerifyProgress&)>;
@@ -68,4 +68,4 @@ class SessionManager {
   virtual Result<api::CountersReply> counters() const = 0;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

@@ -6,7 +6,7 @@
 #include <set>
 #include <variant>
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 Error for_operators(const std::string& what) {
@@ -142,4 +142,4 @@ asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> UserNames::ask(std::stri
   co_return co_await all_.ask(std::move(peer), std::move(request));
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

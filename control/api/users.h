@@ -16,7 +16,7 @@
 #include "control/api/names_manager.h"
 #include "control/api/session_manager.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 class UserSessions final : public SessionManager {
  public:
@@ -77,4 +77,4 @@ class UserNames final : public NamesManager {
   NamesManager& all_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

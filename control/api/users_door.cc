@@ -17,7 +17,7 @@
 
 #include "dataplane/base/local_socket.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 constexpr int kThreadsOfUser = 64;  // each watcher holds one
@@ -139,4 +139,4 @@ void UsersDoor::dispose(std::unique_ptr<Visitor> visitor) {
   asio::post(io_, [kept = std::shared_ptr<Visitor>(std::move(visitor))] {});
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::service

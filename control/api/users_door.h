@@ -20,7 +20,7 @@
 #include "control/api/users.h"
 #include "dataplane/base/unique_fd.h"
 
-namespace sluice::control {
+namespace sluice::service {
 
 inline constexpr size_t kUsersAtOnce = 128;
 inline constexpr size_t kStrangersAtOnce = 4;  // who are no members of the group
@@ -65,4 +65,4 @@ class UsersDoor {
   std::vector<Connection> connections_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::service

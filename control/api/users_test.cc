@@ -20,7 +20,7 @@
 #include "control/proto/api.grpc.pb.h"
 #include "control/proto/error_metadata.h"
 
-namespace sluice::control {
+namespace sluice::service {
 namespace {
 
 constexpr uint32_t kAda = 12345, kBen = 12346;
@@ -208,4 +208,4 @@ TEST_F(UsersDoorTest, OneUserHasSoManyConnectionsAndAnotherHasHisOwn) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::service

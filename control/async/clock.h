@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace sluice::control {
+namespace sluice::async {
 
 inline uint64_t monotonic_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -17,4 +17,4 @@ inline int64_t unix_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::async

@@ -16,7 +16,7 @@
 #include "control/async/clock.h"
 #include "dataplane/base/progress.h"
 
-namespace sluice::control {
+namespace sluice::async {
 namespace {
 
 constexpr std::chrono::seconds kIdle{10};  // a thread with nothing to do ends then
@@ -168,4 +168,4 @@ bool KeyedPool::settle(std::chrono::milliseconds limit) {
   return state_->ended.wait_for(lock, limit, [this] { return state_->threads == 0; });
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::async

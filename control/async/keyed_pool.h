@@ -25,7 +25,7 @@
 
 #include "control/async/notify.h"
 
-namespace sluice::control {
+namespace sluice::async {
 
 class KeyedPool {
  public:
@@ -115,4 +115,4 @@ struct KeyedPart {
   }
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::async

@@ -14,7 +14,7 @@
 #include "control/async/clock.h"
 #include "dataplane/base/progress.h"
 
-namespace sluice::control {
+namespace sluice::async {
 namespace {
 
 constexpr uint32_t kMost = 4;
@@ -186,4 +186,4 @@ TEST_F(KeyedPoolTest, ACoroutineWaits) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::async

@@ -14,7 +14,7 @@
 #include <list>
 #include <memory>
 
-namespace sluice::control {
+namespace sluice::async {
 
 class Notify {
  public:
@@ -48,4 +48,4 @@ class Notify {
   std::shared_ptr<Waiters> waiters_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::async

@@ -17,7 +17,7 @@
 
 #include "control/async/notify.h"
 
-namespace sluice::control {
+namespace sluice::async {
 
 inline constexpr uint32_t kPoolThreads = 4;
 
@@ -74,4 +74,4 @@ class Pool {
   asio::thread_pool threads_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::async

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace sluice::control {
+namespace sluice::async {
 namespace {
 
 TEST(Pool, HandsResultsToTheLoop) {
@@ -113,4 +113,4 @@ TEST(Pool, WhoeverWaitsOnASerialFindsAllThatWasAskedOfItBefore) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::async

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-namespace sluice::control {
+namespace sluice::async {
 
 class TurnMeter {
  public:
@@ -65,4 +65,4 @@ class TurnMeter {
   std::string longest_name_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::async

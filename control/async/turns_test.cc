@@ -7,7 +7,7 @@
 
 #include <sstream>
 
-namespace sluice::control {
+namespace sluice::async {
 namespace {
 
 constexpr uint64_t kMs = 1'000'000;
@@ -81,4 +81,4 @@ TEST_F(TurnMeterTest, ALineIsLoggedForWhatAnybodyNoticesAndOnlyWhenItIsTheLonges
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::async

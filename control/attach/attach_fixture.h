@@ -28,7 +28,7 @@
 #include "dataplane/board/attach.h"
 #include "dataplane/board/board.h"
 
-namespace sluice::control {
+namespace sluice::attach {
 
 // Takes one connection and answers what it is asked.
 class FakeDataplane {
@@ -156,4 +156,4 @@ class AttachFixture : public testing::Test {
   asio::io_context io_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::attach

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace sluice::control {
+namespace sluice::attach {
 
 AttachedBoard::AttachedBoard(std::shared_ptr<BoardLink> link)
     : link_(std::move(link)), flows_(*link_->board().get(), link_->board().port(), [](uint32_t) {}) {}
@@ -89,4 +89,4 @@ asio::awaitable<void> AttachedBoard::close_leftover_sessions() {
   }
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::attach

@@ -12,7 +12,7 @@
 #include "control/attach/link.h"
 #include "control/board/board_flows.h"
 
-namespace sluice::control {
+namespace sluice::attach {
 
 class AttachedBoard : public std::enable_shared_from_this<AttachedBoard> {
  public:
@@ -21,7 +21,7 @@ class AttachedBoard : public std::enable_shared_from_this<AttachedBoard> {
   bool lost() const { return link_->closed(); }
   BoardLink& link() { return *link_; }
   board::Board& board() { return *link_->board().get(); }
-  BoardFlows& flows() { return flows_; }
+  board::BoardFlows& flows() { return flows_; }
   const board::PortInfo& port() const { return flows_.port(); }
   uint64_t generation() const { return link_->board()->generation; }
   uint64_t counter(board::Counter counter) const;  // all workers together
@@ -45,7 +45,7 @@ class AttachedBoard : public std::enable_shared_from_this<AttachedBoard> {
 
  private:
   const std::shared_ptr<BoardLink> link_;
-  BoardFlows flows_;
+  board::BoardFlows flows_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::attach

@@ -6,7 +6,7 @@
 
 #include "control/attach/attach_fixture.h"
 
-namespace sluice::control {
+namespace sluice::attach {
 namespace {
 
 using board::AttachKind;
@@ -233,4 +233,4 @@ TEST_F(AttachedTest, ClosingLeftoversEndsWithTheDataplane) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::attach

@@ -8,7 +8,7 @@
 #include "dataplane/base/counted.h"
 #include "dataplane/base/log.h"
 
-namespace sluice::control {
+namespace sluice::attach {
 namespace {
 
 constexpr auto kRetryInterval = std::chrono::milliseconds(200);
@@ -25,7 +25,8 @@ constexpr uint64_t kTickNs = 1'000'000;
 
 }  // namespace
 
-BoardClient::BoardClient(asio::io_context& io, const config::Node& node, std::shared_ptr<TurnMeter> turns)
+BoardClient::BoardClient(asio::io_context& io, const config::Node& node,
+                         std::shared_ptr<async::TurnMeter> turns)
     : io_(io), socket_(node.dataplane_socket()), turns_(std::move(turns)), wake_(io) {}
 
 void BoardClient::start() { asio::co_spawn(io_, run(shared_from_this()), asio::detached); }
@@ -38,35 +39,40 @@ void BoardClient::stop() {
 
 // ---- users -------------------------------------------------------------------------------------
 
-void BoardClient::join(BoardUser* user) {
+void BoardClient::join(board::BoardUser* user) {
+  DCHECK(std::ranges::find(users_, user) == users_.end(), "a user joins once");
   users_.push_back(user);
   if (cleared_) user->on_attached(*attached_);
 }
 
-void BoardClient::leave(BoardUser* user) {
+void BoardClient::leave(board::BoardUser* user) {
   std::erase(users_, user);
   std::erase(ticking_, user);
   drop_claim(user);
   if (attached_) attached_->flows().forget(user);
 }
 
-void BoardClient::claim(BoardUser* user, Claim claim) { claims_.emplace_back(user, std::move(claim)); }
+void BoardClient::claim(board::BoardUser* user, Claim claim) {
+  DCHECK(!claim.flows.empty() && claim.flows.size() == claim.flow_ids.size(), "a claim names each flow");
+  claims_.emplace_back(user, std::move(claim));
+}
 
-void BoardClient::drop_claim(BoardUser* user) {
+void BoardClient::drop_claim(board::BoardUser* user) {
   std::erase_if(claims_, [user](const auto& claim) { return claim.first == user; });
 }
 
-void BoardClient::start_ticking(BoardUser* user) {
+void BoardClient::start_ticking(board::BoardUser* user) {
+  DCHECK(std::ranges::find(ticking_, user) == ticking_.end(), "a user ticks once");
   ticking_.push_back(user);
   expect_answers();
 }
 
 void BoardClient::expect_answers() {
-  quick_until_ns_ = monotonic_ns() + kQuickNs;
+  quick_until_ns_ = async::monotonic_ns() + kQuickNs;
   wake_.notify();
 }
 
-void BoardClient::stop_ticking(BoardUser* user) { std::erase(ticking_, user); }
+void BoardClient::stop_ticking(board::BoardUser* user) { std::erase(ticking_, user); }
 
 void BoardClient::when_drained(std::function<void()> then) {
   when_drained_.push_back(std::move(then));
@@ -105,8 +111,8 @@ asio::awaitable<void> BoardClient::run(std::shared_ptr<BoardClient> /*self*/) {
       log::of(log::kBoard)
           ->info("attached to the dataplane: {}, {}", last_port_.device,
                  base::counted(last_port_.workers, "worker"));
-      const std::vector<BoardUser*> users = users_;
-      for (BoardUser* user : users) user->on_attached(*board);
+      const std::vector<board::BoardUser*> users = users_;
+      for (board::BoardUser* user : users) user->on_attached(*board);
       co_await poll();
     }
     lost();
@@ -119,8 +125,8 @@ void BoardClient::lost() {
   attached_.reset();
   cleared_ = false;
   ticking_.clear();
-  const std::vector<BoardUser*> users = users_;
-  for (BoardUser* user : users) user->on_board_lost();
+  const std::vector<board::BoardUser*> users = users_;
+  for (board::BoardUser* user : users) user->on_board_lost();
   for (const auto& then : std::exchange(when_drained_, {})) then();
 }
 
@@ -140,8 +146,9 @@ asio::awaitable<void> BoardClient::close_leftovers(std::shared_ptr<AttachedBoard
   const uint32_t left = board->flows().close_leftovers();
   if (left != 0)
     log::of(log::kBoard)->info("closing {} that a former sluice-control left", base::counted(left, "flow"));
-  const uint64_t deadline_ns = monotonic_ns() + kLeftoverTimeoutNs;
-  while (board->flows().leftovers() != 0 && !stopped_ && !board->lost() && monotonic_ns() < deadline_ns) {
+  const uint64_t deadline_ns = async::monotonic_ns() + kLeftoverTimeoutNs;
+  while (board->flows().leftovers() != 0 && !stopped_ && !board->lost() &&
+         async::monotonic_ns() < deadline_ns) {
     board->flows().push_commands();
     (void)board->flows().drain();
     co_await wake_.wait_for(kBusyTick);
@@ -156,7 +163,7 @@ asio::awaitable<void> BoardClient::close_leftovers(std::shared_ptr<AttachedBoard
 
 asio::awaitable<void> BoardClient::poll() {
   while (!stopped_ && !attached_->lost()) {
-    const uint64_t now_ns = monotonic_ns();
+    const uint64_t now_ns = async::monotonic_ns();
     const bool more = turn(now_ns);
     std::chrono::nanoseconds pause = kBusyTick;
     if (ticking_.empty()) {
@@ -169,7 +176,7 @@ asio::awaitable<void> BoardClient::poll() {
 }
 
 bool BoardClient::turn(uint64_t now_ns) {
-  const TurnMeter::Scope scope(*turns_, "the board");
+  const async::TurnMeter::Scope scope(*turns_, "the board");
   AttachedBoard& board = *attached_;
   board.board().control_alive_ns.store(now_ns, std::memory_order_release);
   board.flows().push_commands();
@@ -181,8 +188,8 @@ bool BoardClient::turn(uint64_t now_ns) {
   if (now_ns - ticked_ns_ < kTickNs) return more;
   ticked_ns_ = now_ns;
   board.flows().tend_credit();
-  const std::vector<BoardUser*> users = ticking_;
-  for (BoardUser* user : users) {
+  const std::vector<board::BoardUser*> users = ticking_;
+  for (board::BoardUser* user : users) {
     if (std::find(ticking_.begin(), ticking_.end(), user) != ticking_.end()) user->on_tick(now_ns);
   }
   board.flows().push_commands();
@@ -208,4 +215,4 @@ asio::awaitable<void> BoardClient::close_session_later(std::shared_ptr<BoardClie
   }
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::attach

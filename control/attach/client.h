@@ -18,33 +18,33 @@
 #include "control/attach/attached.h"
 #include "dataplane/base/config/config.h"
 
-namespace sluice::control {
+namespace sluice::attach {
 
 // The flows of a transfer that a former control opened.
 struct Claim {
   uint64_t board_generation = 0;
   SessionSlotId session;
-  std::vector<FlowGrant> flows;
+  std::vector<board::FlowGrant> flows;
   std::vector<uint64_t> flow_ids;
   std::vector<uint32_t> credit_extents;  // as granted to the peer; zeros at a source
 };
 
 class BoardClient : public std::enable_shared_from_this<BoardClient> {
  public:
-  BoardClient(asio::io_context& io, const config::Node& node, std::shared_ptr<TurnMeter> turns);
+  BoardClient(asio::io_context& io, const config::Node& node, std::shared_ptr<async::TurnMeter> turns);
 
   void start();
   void stop();  // detaches; users are told
 
   // Told of attaches from now on, and at once if there is a board.
-  void join(BoardUser* user);
-  void leave(BoardUser* user);
+  void join(board::BoardUser* user);
+  void leave(board::BoardUser* user);
   // This user goes on with these flows, if they are still there at the next attach. Others are closed then.
-  void claim(BoardUser* user, Claim claim);
-  void drop_claim(BoardUser* user);
+  void claim(board::BoardUser* user, Claim claim);
+  void drop_claim(board::BoardUser* user);
   // Ticks while it has a session slot.
-  void start_ticking(BoardUser* user);
-  void stop_ticking(BoardUser* user);
+  void start_ticking(board::BoardUser* user);
+  void stop_ticking(board::BoardUser* user);
   // Somebody is about to wait for an answer of a worker: for a while the board is looked at more often.
   void expect_answers();
   // Closes the slot's objects at the dataplane and frees it: at once, or in the background when a flow of it
@@ -72,7 +72,7 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
 
   asio::io_context& io_;
   const std::filesystem::path socket_;
-  const std::shared_ptr<TurnMeter> turns_;
+  const std::shared_ptr<async::TurnMeter> turns_;
   std::shared_ptr<AttachedBoard> attached_;
   bool cleared_ = false;  // of what a former control left: sessions that begin may take slots
   board::PortInfo last_port_{};
@@ -80,12 +80,12 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
   uint64_t last_generation_ = 0;
   uint64_t ticked_ns_ = 0;
   uint64_t quick_until_ns_ = 0;
-  Notify wake_;
-  std::vector<BoardUser*> users_;
-  std::vector<BoardUser*> ticking_;
-  std::vector<std::pair<BoardUser*, Claim>> claims_;
+  async::Notify wake_;
+  std::vector<board::BoardUser*> users_;
+  std::vector<board::BoardUser*> ticking_;
+  std::vector<std::pair<board::BoardUser*, Claim>> claims_;
   std::vector<std::function<void()>> when_drained_;
   bool stopped_ = false;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::attach

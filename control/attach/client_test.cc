@@ -6,15 +6,15 @@
 
 #include "control/attach/attach_fixture.h"
 
-namespace sluice::control {
+namespace sluice::attach {
 namespace {
 
-class Hearer final : public BoardUser {
+class Hearer final : public board::BoardUser {
  public:
   void on_attached(AttachedBoard& /*board*/) override { attached = true; }
   void on_event(const board::Event& /*event*/, const board::FlowState& /*flow*/) override { ++events; }
   void on_tick(uint64_t /*now_ns*/) override {}
-  void on_admitted(const Admitted& /*what*/) override {}
+  void on_admitted(const board::Admitted& /*what*/) override {}
   void on_board_lost() override { ++lost; }
   void on_claimed(bool adopted) override { claimed = adopted; }
 
@@ -75,7 +75,7 @@ class ClientTest : public AttachFixture {
   const config::Node node_;
   FakeDataplane dataplane_;
   std::shared_ptr<BoardClient> client_ =
-      std::make_shared<BoardClient>(io_, node_, std::make_shared<TurnMeter>());
+      std::make_shared<BoardClient>(io_, node_, std::make_shared<async::TurnMeter>());
   Hearer user_;
   Hearer other_;
 };
@@ -121,4 +121,4 @@ TEST_F(ClientTest, ADataplaneThatEndsMeanwhileIsToldOnce) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::attach

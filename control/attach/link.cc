@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace sluice::control {
+namespace sluice::attach {
 namespace {
 
 Error not_running(const std::filesystem::path& socket, const std::string& reason) {
@@ -158,4 +158,4 @@ void BoardLink::close() {
   changed_.notify();
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::attach

@@ -17,7 +17,7 @@
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/board/attach.h"
 
-namespace sluice::control {
+namespace sluice::attach {
 
 class BoardLink : public std::enable_shared_from_this<BoardLink> {
  public:
@@ -46,7 +46,7 @@ class BoardLink : public std::enable_shared_from_this<BoardLink> {
   asio::awaitable<bool> send(const board::AttachRequest& request, int fd);
 
   asio::posix::stream_descriptor socket_;
-  Notify changed_;
+  async::Notify changed_;
   std::optional<BoardMap> board_;
   struct Pending {
     board::AttachReply reply;
@@ -59,4 +59,4 @@ class BoardLink : public std::enable_shared_from_this<BoardLink> {
   bool closed_ = false;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::attach

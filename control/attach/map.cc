@@ -12,7 +12,7 @@
 
 #include "dataplane/core/wire.h"
 
-namespace sluice::control {
+namespace sluice::attach {
 namespace {
 
 Error bad_board(const std::string& what) {
@@ -83,4 +83,4 @@ BoardMap::~BoardMap() {
   if (board_ != nullptr) ::munmap(board_, sizeof(board::Board));
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::attach

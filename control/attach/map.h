@@ -11,7 +11,7 @@
 #include "dataplane/base/error.h"
 #include "dataplane/board/board.h"
 
-namespace sluice::control {
+namespace sluice::attach {
 
 class BoardMap {
  public:
@@ -47,4 +47,4 @@ Status check_port(const board::PortInfo& port);
 // The name in there, which is letters and digits up to a zero.
 Result<std::string> read_crc_variant(std::span<const char> text);
 
-}  // namespace sluice::control
+}  // namespace sluice::attach

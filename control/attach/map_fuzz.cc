@@ -14,7 +14,7 @@
 namespace {
 
 using namespace sluice;
-using namespace sluice::control;
+using namespace sluice::attach;
 
 board::PortInfo any_port(fuzz::Input& input) {
   board::PortInfo port{};
@@ -33,15 +33,15 @@ board::PortInfo any_port(fuzz::Input& input) {
 
 // Several sessions take and give back: no slot, port or extent is given twice.
 void share_out(const board::PortInfo& port, fuzz::Input& input) {
-  auto table = std::make_unique<FlowTable>();
+  auto table = std::make_unique<board::FlowTable>();
   table->reset(port);
-  std::vector<std::vector<FlowGrant>> sessions;
+  std::vector<std::vector<board::FlowGrant>> sessions;
   std::set<FlowSlotId> slots;
   std::set<uint16_t> ports;
   fuzz::require(table->lanes_max(board::Direction::kRx) <= kLanesMax, "lanes in bounds");
   for (uint32_t n = 0; n < 40 && !input.empty(); ++n) {
     if (input.flag() && !sessions.empty()) {
-      for (const FlowGrant& grant : sessions.back()) {
+      for (const board::FlowGrant& grant : sessions.back()) {
         table->release_flow(grant.slot);
         slots.erase(grant.slot);
         ports.erase(grant.local_port);
@@ -51,7 +51,7 @@ void share_out(const board::PortInfo& port, fuzz::Input& input) {
     }
     const auto flows = table->take_flows(1 + input.below(kLanesMax));
     if (!flows) continue;
-    for (const FlowGrant& grant : *flows) {
+    for (const board::FlowGrant& grant : *flows) {
       fuzz::require(grant.slot.value() < board::kFlowsMax && slots.insert(grant.slot).second, "a slot once");
       fuzz::require(ports.insert(grant.local_port).second && grant.worker < port.workers &&
                         (grant.local_port - port.udp_port_base) % port.workers == grant.worker,
@@ -80,14 +80,14 @@ void read_log(fuzz::Input& input) {
     words[at] = input.edge();
   }
   flow->state.log_dropped = input.edge();
-  SessionLog log(board::LogLevel::kPackets);
-  const LogTime now{.monotonic_ns = input.edge(), .unix_ns = input.take<int64_t>() / 2};
+  board::SessionLog log(board::LogLevel::kPackets);
+  const board::LogTime now{.monotonic_ns = input.edge(), .unix_ns = input.take<int64_t>() / 2};
   log.look({{3, flow.get()}}, now);
   fuzz::require(log.end() - log.begin() <= board::kLogSlots + 1, "no more than the ring holds");
   for (uint64_t number = log.begin(); number < log.end(); ++number) {
-    const LogRecord& record = log.at(number);
+    const board::LogRecord& record = log.at(number);
     fuzz::require(record.unix_ns <= now.unix_ns, "nothing was noted after now");
-    fuzz::require(record.dropped != 0 || log_kind_name(record.event.kind) != "unknown",
+    fuzz::require(record.dropped != 0 || board::log_kind_name(record.event.kind) != "unknown",
                   "a kind that is known");
   }
 }
@@ -111,14 +111,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   board::FlowState state{};
   auto* const words = reinterpret_cast<std::atomic<uint64_t>*>(&state);
   for (size_t i = 0; i < sizeof state / 8; ++i) words[i] = input.edge();
-  FlowFigures before;
-  FlowFigures now;
+  board::FlowFigures before;
+  board::FlowFigures now;
   before.add(state);
   for (size_t i = 0; i < sizeof state / 8; ++i) words[i] = input.edge();
   now.add(state);
-  (void)sender_wait(before, now, input.edge(), input.edge());
+  (void)board::sender_wait(before, now, input.edge(), input.edge());
   read_log(input);
-  RateMeter meter;
+  board::RateMeter meter;
   while (!input.empty()) {
     meter.sample(input.edge(), input.edge());
     fuzz::require(meter.rate_bps().value_or(0) >= 0, "a rate is never below zero");

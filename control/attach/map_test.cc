@@ -9,7 +9,7 @@
 
 #include "dataplane/base/unique_fd.h"
 
-namespace sluice::control {
+namespace sluice::attach {
 namespace {
 
 board::PortInfo good_port() {
@@ -93,4 +93,4 @@ TEST(BoardMap, RefusesANameThatNobodyMayPrint) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::attach

@@ -4,16 +4,21 @@
 #include <algorithm>
 #include <string>
 
+#include "dataplane/base/check.h"
 #include "dataplane/base/counted.h"
 
-namespace sluice::control {
+namespace sluice::board {
 
 void Admission::ask_flows(Waiter waiter, uint32_t lanes, bool may_wait,
                           std::optional<SessionSlotId> session) {
+  DCHECK(!waits(waiter), "whoever waits asks for one thing at a time");
+  DCHECK(!session || table_.session_taken(*session), "a further leg has the slot of its transfer");
   for_flows_.push_back({.waiter = waiter, .lanes = lanes, .may_wait = may_wait, .session = session});
 }
 
 void Admission::ask_buffers(Waiter waiter, board::Direction direction, std::vector<FlowGrant> flows) {
+  DCHECK(!waits(waiter), "whoever waits asks for one thing at a time");
+  DCHECK(!flows.empty(), "flows come before buffers");
   queue(direction).push_back({.waiter = waiter, .flows = std::move(flows)});
 }
 
@@ -88,4 +93,4 @@ bool Admission::waits(Waiter waiter) const {
          std::any_of(for_read_buffers_.begin(), for_read_buffers_.end(), of_waiter);
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -15,7 +15,7 @@
 #include "control/board/flow_table.h"
 #include "dataplane/base/error.h"
 
-namespace sluice::control {
+namespace sluice::board {
 
 using Waiter = uint64_t;
 
@@ -71,4 +71,4 @@ class Admission {
   std::deque<ForBuffers> for_read_buffers_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 using board::Direction;
@@ -178,4 +178,4 @@ TEST_F(AdmissionTest, NobodyWaitsForABoardThatIsGone) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::board

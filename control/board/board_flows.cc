@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
-namespace sluice::control {
+#include "dataplane/base/check.h"
+
+namespace sluice::board {
 namespace {
 
 Waiter waiter_of(BoardUser* user) { return reinterpret_cast<uintptr_t>(user); }
@@ -36,6 +38,7 @@ void BoardFlows::give_up(BoardUser* user) {
 }
 
 void BoardFlows::release_session(SessionSlotId session) {
+  DCHECK(!session_has_flows(session), "its flows have ended");
   table_.release_session(session);
   grant();
 }
@@ -97,6 +100,9 @@ uint32_t BoardFlows::worker_of(uint16_t local_port) const {
 }
 
 void BoardFlows::open_flow(FlowSlotId slot, const board::FlowConfig& config, BoardUser* user) {
+  DCHECK(table_.flow_taken(slot), "a flow is opened in a slot that its user has");
+  DCHECK(!flows_[slot.value()].open, "a slot has one flow at a time");
+  DCHECK(config.flow_id != 0, "0 stands for no flow");
   board::FlowSlot& flow_slot = flow(slot);
   const uint32_t tag = next_tag(slot);
   flow_slot.config = config;
@@ -163,6 +169,7 @@ bool BoardFlows::drain() {
 
 void BoardFlows::command(const board::Command& command) {
   const uint32_t worker = worker_of(flow(FlowSlotId(command.flow)).config.local_port);
+  DCHECK(worker < port_.workers, "the port of a flow tells its worker");
   backlog_[worker].push_back(command);
   push_commands();
 }
@@ -283,4 +290,4 @@ void BoardFlows::forget_leftovers() {
   }
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::board

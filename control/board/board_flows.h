@@ -18,7 +18,7 @@
 #include "control/board/user.h"
 #include "dataplane/board/board.h"
 
-namespace sluice::control {
+namespace sluice::board {
 
 // Events of a worker that are handled in one turn of control's loop, at most. The rest waits for the next,
 // which comes at once.
@@ -105,4 +105,4 @@ class BoardFlows {
   std::array<std::deque<board::Command>, board::kWorkersMax> backlog_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -3,7 +3,7 @@
 #include "control/board/board_flows.h"
 #include "control/board/board_flows_fixture.h"
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 using board::CommandKind;
@@ -181,4 +181,4 @@ TEST_F(AdoptionTest, AFreshBoardHasNoLeftovers) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -11,11 +11,11 @@
 
 #include "control/board/board_flows.h"
 
-namespace sluice::control {
+namespace sluice::board {
 
 class TestUser final : public BoardUser {
  public:
-  void on_attached(AttachedBoard& /*board*/) override {}
+  void on_attached(attach::AttachedBoard& /*board*/) override {}
   void on_event(const board::Event& event, const board::FlowState& flow) override {
     events.push_back(event);
     states.push_back(&flow);
@@ -108,4 +108,4 @@ class BoardFlowsTest : public testing::Test {
   std::vector<uint32_t> doorbells_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::board

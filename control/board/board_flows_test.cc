@@ -4,7 +4,7 @@
 
 #include "control/board/board_flows_fixture.h"
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 using board::CommandKind;
@@ -321,4 +321,4 @@ TEST_F(BoardFlowsTest, CommandsForWhichThereIsNoRoomWaitInOrder) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::board

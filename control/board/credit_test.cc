@@ -6,7 +6,7 @@
 
 #include "control/board/board_flows_fixture.h"
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 class Credit : public BoardFlowsTest {
@@ -160,4 +160,4 @@ TEST_F(Credit, IsWhatItHasGrownToForAControlThatTakesTheFlowOver) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -9,7 +9,7 @@
 
 #include "dataplane/base/grown.h"
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 constexpr uint64_t kRateSpanNs = 1'000'000'000;
@@ -210,4 +210,4 @@ std::string digest_hex(wire::CrcKind kind, uint64_t digest) {
   return kind == wire::CrcKind::kCrc32c ? fmt::format("{:08x}", digest) : fmt::format("{:016x}", digest);
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::board

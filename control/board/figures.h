@@ -11,7 +11,7 @@
 #include "dataplane/board/board.h"
 #include "dataplane/core/wire.h"
 
-namespace sluice::control {
+namespace sluice::board {
 
 // What kept a sender from sending although there was more to send, and for how long.
 struct Blocked {
@@ -99,4 +99,4 @@ std::string sender_wait(const FlowFigures& before, const FlowFigures& now, uint6
 std::string digest_hex(wire::CrcKind kind,
                        uint64_t digest);  // 16 digits, or 8; empty for kinds that check nothing
 
-}  // namespace sluice::control
+}  // namespace sluice::board

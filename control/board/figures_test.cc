@@ -8,7 +8,7 @@
 
 #include "dataplane/base/time_for_test.h"
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 TEST(RateMeter, CountsTheLastSecondOnly) {
@@ -125,4 +125,4 @@ TEST(DigestHex, HasTheWidthOfItsKind) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -11,7 +11,7 @@
 #include "control/board/admission.h"
 #include "control/recovery/receiver.h"
 
-namespace sluice::control {
+namespace sluice::board {
 
 class FlowSet {
  public:
@@ -59,4 +59,4 @@ class FlowSet {
   Indexed<LaneId, FlowGrant> lanes_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::board

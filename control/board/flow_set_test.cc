@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 FlowSet three_lanes() {
@@ -68,4 +68,4 @@ TEST(FlowSet, HasNothingOnceItIsCleared) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::board

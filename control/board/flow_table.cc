@@ -6,7 +6,9 @@
 #include <set>
 #include <utility>
 
-namespace sluice::control {
+#include "dataplane/base/check.h"
+
+namespace sluice::board {
 
 void FlowTable::reset(const board::PortInfo& port) {
   *this = FlowTable();
@@ -53,6 +55,7 @@ std::optional<std::vector<FlowGrant>> FlowTable::take_flows(uint32_t lanes) {
     grants.push_back({.slot = slot, .worker = worker, .local_port = static_cast<uint16_t>(port)});
   }
   for (const FlowGrant& grant : grants) flow(grant.slot) = {.taken = true, .grant = grant};
+  check_invariants();
   return grants;
 }
 
@@ -76,6 +79,7 @@ std::optional<std::vector<uint32_t>> FlowTable::take_credit(const std::vector<Fl
     rx_free_[grant.worker] -= share[grant.worker];
     credit.push_back(share[grant.worker]);
   }
+  check_invariants();
   return credit;
 }
 
@@ -91,6 +95,7 @@ void FlowTable::lend_credit(FlowSlotId slot) {
   its.lent = std::exchange(its.credit, 0);
   its.window = 0;
   give_credit(its.grant.worker, its.lent);
+  check_invariants();
 }
 
 void FlowTable::take_back_credit(FlowSlotId slot) {
@@ -101,6 +106,7 @@ void FlowTable::take_back_credit(FlowSlotId slot) {
   rx_free_[worker] -= there;
   rx_owed_[worker] += its.lent - there;
   its.credit = its.window = std::exchange(its.lent, 0);
+  check_invariants();
 }
 
 std::array<uint32_t, board::kWorkersMax> FlowTable::shares_for(const std::vector<FlowGrant>& flows) const {
@@ -128,6 +134,7 @@ bool FlowTable::give_back(FlowSlotId slot, uint64_t outstanding) {
   if (keeps == its.credit) return false;
   give_credit(its.grant.worker, its.credit - keeps);
   its.credit = keeps;
+  check_invariants();
   return true;
 }
 
@@ -142,6 +149,7 @@ uint32_t FlowTable::grow_credit(FlowSlotId slot, uint32_t wanted) {
   its.credit += more;
   its.window = its.credit;
   free -= more;
+  check_invariants();
   return its.credit;
 }
 
@@ -154,6 +162,7 @@ bool FlowTable::take_buffers(const std::vector<FlowGrant>& flows) {
     flow(grant.slot).buffers = kTxExtentsPerFlow;
     tx_free_[grant.worker] -= kTxExtentsPerFlow;
   }
+  check_invariants();
   return true;
 }
 
@@ -163,6 +172,7 @@ void FlowTable::release_flow(FlowSlotId slot) {
   give_credit(freed.grant.worker, freed.credit);
   tx_free_[freed.grant.worker] += freed.buffers;
   freed = Flow();
+  check_invariants();
 }
 
 void FlowTable::hold(const FlowGrant& grant) { flow(grant.slot) = {.taken = true, .grant = grant}; }
@@ -193,7 +203,30 @@ bool FlowTable::adopt(SessionSlotId session, const std::vector<FlowGrant>& flows
     flow(grant.slot) = taken;
   }
   sessions_[session.value()] = true;
+  check_invariants();
   return true;
+}
+
+// Each extent of a worker is free or somebody's, but for those that were taken back and were not free.
+void FlowTable::check_invariants() const {
+  if (!base::dchecks_enabled) return;
+  std::array<uint64_t, board::kWorkersMax> credit{};
+  std::array<uint64_t, board::kWorkersMax> buffers{};
+  std::set<uint16_t> ports;
+  for (const Flow& each : flows_) {
+    DCHECK(each.window <= each.credit, "a flow keeps a part of its credit, or all");
+    DCHECK(each.taken || each.credit + each.lent + each.buffers == 0, "a free slot holds nothing");
+    DCHECK(each.lent == 0 || each.credit == 0, "credit is lent as a whole");
+    DCHECK(!each.taken || ports.insert(each.grant.local_port).second, "a port has one flow");
+    credit[each.grant.worker] += each.credit;
+    buffers[each.grant.worker] += each.buffers;
+  }
+  for (uint32_t worker = 0; worker < port_.workers; ++worker) {
+    const uint32_t all = port_.rx_extents - std::min(port_.rx_extents, kRepairExtents);
+    DCHECK(rx_free_[worker] + credit[worker] == uint64_t{all} + rx_owed_[worker], "no extent is lost");
+    DCHECK(rx_free_[worker] == 0 || rx_owed_[worker] == 0, "what is owed is paid before any is free");
+    DCHECK(tx_free_[worker] + buffers[worker] == port_.tx_extents, "no buffer is lost");
+  }
 }
 
 uint32_t FlowTable::lanes_max(board::Direction direction) const {
@@ -204,4 +237,4 @@ uint32_t FlowTable::lanes_max(board::Direction direction) const {
   return std::min(kLanesMax, per_worker * port_.workers);
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -14,7 +14,7 @@
 #include "dataplane/base/number.h"
 #include "dataplane/board/board.h"
 
-namespace sluice::control {
+namespace sluice::board {
 
 inline constexpr uint32_t kCreditMin = 2;
 inline constexpr uint32_t kCreditStart = 16;      // at first; more follows once the sender knows its path
@@ -35,6 +35,7 @@ class FlowTable {
 
   std::optional<SessionSlotId> take_session();
   void release_session(SessionSlotId session);
+  bool flow_taken(FlowSlotId slot) const { return flow(slot).taken; }
   bool session_taken(SessionSlotId session) const { return sessions_[session.value()]; }
 
   // `lanes` flows, each on the worker with the fewest of them; nothing when slots or ports lack.
@@ -81,6 +82,7 @@ class FlowTable {
     uint32_t buffers = 0;
   };
   void give_credit(uint32_t worker, uint32_t extents);
+  void check_invariants() const;  // where DCHECKs are on
   Flow& flow(FlowSlotId slot) { return flows_[slot.value()]; }
   const Flow& flow(FlowSlotId slot) const { return flows_[slot.value()]; }
   std::vector<uint32_t> flows_per_worker(const std::vector<FlowGrant>& flows) const;
@@ -93,4 +95,4 @@ class FlowTable {
   uint32_t tx_free_[board::kWorkersMax] = {};
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::board

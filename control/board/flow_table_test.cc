@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 board::PortInfo port_info(uint32_t workers, uint32_t rx_extents, uint32_t tx_extents) {
@@ -146,4 +146,4 @@ TEST(FlowTable, SessionSlotsAreUsedAgain) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -6,7 +6,7 @@
 
 #include "dataplane/base/options/options.h"
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 constexpr uint64_t kAgoNsMax = uint64_t{1} << 61;  // no clock runs so long
@@ -83,4 +83,4 @@ void SessionLog::take(uint32_t lane, board::FlowSlot& flow, const LogTime& now) 
   batch_.push_back({.unix_ns = last_unix_ns, .lane = lane, .dropped = missing, .event = {}});
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::board

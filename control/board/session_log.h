@@ -15,7 +15,7 @@
 
 #include "dataplane/board/board.h"
 
-namespace sluice::control {
+namespace sluice::board {
 
 std::string_view log_level_name(board::LogLevel level);
 std::optional<board::LogLevel> log_level_of(std::string_view name);
@@ -69,4 +69,4 @@ class SessionLog {
   std::vector<LogRecord> batch_;        // of one look; kept, so that not each allocates
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 constexpr LogTime kNow{.monotonic_ns = 5'000'000'000, .unix_ns = 1'700'000'000'000'000'000};
@@ -93,4 +93,4 @@ TEST_F(SessionLogTest, LevelsHaveNames) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -10,13 +10,15 @@
 #include "control/board/admission.h"
 #include "dataplane/board/board.h"
 
-namespace sluice::control {
-
+namespace sluice::attach {
 class AttachedBoard;
+}
+
+namespace sluice::board {
 
 class BoardUser {
  public:
-  virtual void on_attached(AttachedBoard& board) = 0;
+  virtual void on_attached(attach::AttachedBoard& board) = 0;
   virtual void on_event(const board::Event& event, const board::FlowState& flow) = 0;  // of a flow of its
   virtual void on_tick(uint64_t now_ns) = 0;  // after the events, while it has a session slot
   virtual void on_admitted(const Admitted& admitted) = 0;
@@ -28,4 +30,4 @@ class BoardUser {
   ~BoardUser() = default;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::board

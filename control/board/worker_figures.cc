@@ -5,7 +5,7 @@
 
 #include "dataplane/base/grown.h"
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 using base::grown;
@@ -51,4 +51,4 @@ Load load_of(std::span<const WorkerFigures> before, std::span<const WorkerFigure
   return load;
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -11,7 +11,7 @@
 
 #include "dataplane/board/board.h"
 
-namespace sluice::control {
+namespace sluice::board {
 
 struct WorkerFigures {
   uint64_t busy_ns = 0;
@@ -38,4 +38,4 @@ struct Load {
 // Of the same workers, in the same order, at its beginning and its end.
 Load load_of(std::span<const WorkerFigures> before, std::span<const WorkerFigures> now, uint64_t interval_ns);
 
-}  // namespace sluice::control
+}  // namespace sluice::board

@@ -7,7 +7,7 @@
 
 #include "dataplane/base/time_for_test.h"
 
-namespace sluice::control {
+namespace sluice::board {
 namespace {
 
 TEST(WorkerFigures, AreReadFromTheBoard) {
@@ -47,4 +47,4 @@ TEST(Load, OfNoTimeOrAnotherBoardIsNone) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::board

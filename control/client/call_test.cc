@@ -37,7 +37,7 @@ class CallTest : public ::testing::Test {
     return Call(*stub_, limit_s).ask(*stub_, &Control::Stub::ShowSession, reference(id), &reply);
   }
 
-  control::FakeControl control_;
+  service::FakeControl control_;
   std::unique_ptr<Control::Stub> stub_ = Control::NewStub(channel_to(control_.socket));
 };
 

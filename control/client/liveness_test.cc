@@ -25,7 +25,7 @@ class LivenessTest : public ::testing::Test {
     control_.on_io([&] { control_.sessions.sessions["s1"] = session; });
   }
 
-  control::FakeControl control_;
+  service::FakeControl control_;
   std::unique_ptr<Control::Stub> stub_;
 };
 

@@ -276,8 +276,8 @@ Error DestinationEnd::differs(ObjectId object) const {
   const wire::CrcKind kind = agreement_.crc_kind;
   return {ErrorCode::kIntegrity,
           fmt::format("{}: digest {} was sent, {} was received: nothing was stored, send it again",
-                      catalog().shown(object), control::digest_hex(kind, *receiver_->source_digest(object)),
-                      control::digest_hex(kind, receiver_->digest(object)))};
+                      catalog().shown(object), board::digest_hex(kind, *receiver_->source_digest(object)),
+                      board::digest_hex(kind, receiver_->digest(object)))};
 }
 
 // ---- what it knows -----------------------------------------------------------------------------
@@ -296,7 +296,7 @@ DataEnd::Digests DestinationEnd::digests(ObjectId object) const {
   return known;
 }
 
-std::string DestinationEnd::waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+std::string DestinationEnd::waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,
                                         uint64_t /*interval_ns*/, uint64_t now_ns) const {
   constexpr uint64_t kSilenceNs = 500'000'000;
   if (pending_.count() != 0 && now.bytes == before.bytes) return "fsync";
@@ -306,7 +306,7 @@ std::string DestinationEnd::waiting_for(const control::FlowFigures& before, cons
     return "disk (a second copy that is being written)";
   if (waits_for_list()) return catalog().growing() ? "the peer's list of files" : "creating files";
   if (bytes_done() == catalog().bytes_total()) return "";
-  if (std::string wait = control::neighbour_wait(now, now_ns); !wait.empty()) return wait;
+  if (std::string wait = board::neighbour_wait(now, now_ns); !wait.empty()) return wait;
   if (now.last_peer_ns + kSilenceNs < now_ns) return "network (no data from peer)";
   if (now.no_room != before.no_room) return "disk";
   return "";

@@ -76,6 +76,7 @@ class DestinationEnd final : public DataEnd {
   void released() override { files_.released(); }
   // What is known of it before anything has come.
   std::vector<recovery::Block> take_rows(ObjectId object) override { return receiver_->take_changed(object); }
+  void check_invariants() const override;
 
   // ---- what is told ----
   Status on_message(LegId leg, const Message& message, Effects& out) override;
@@ -108,13 +109,13 @@ class DestinationEnd final : public DataEnd {
   uint32_t pending() const override { return files_.pending() + pending_.count(); }
   uint64_t steps() const override { return steps_ + bytes_done(); }
   uint64_t bytes_done() const { return receiver_ ? receiver_->bytes_written() : 0; }
-  uint64_t bytes_done(const control::FlowFigures& /*figures*/) const override { return bytes_done(); }
+  uint64_t bytes_done(const board::FlowFigures& /*figures*/) const override { return bytes_done(); }
   uint64_t bytes_done(ObjectId object) const override;
   bool bytes_are_certain() const override { return true; }
   bool done(ObjectId object) const override { return receiver_->done(object); }
   Digests digests(ObjectId object) const override;  // its own once all is there
   bool leaves_files() const override { return !files_.discards(); }
-  std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+  std::string waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,
                           uint64_t interval_ns, uint64_t now_ns) const override;
   std::vector<recovery::Range> held(ObjectId object) const { return receiver_->held(object); }
 

@@ -77,12 +77,12 @@ TEST_P(HolesTest, AreReadAsZerosAndNotBeyondTheEnd) {
   const UniqueFd fd = sparse("f", kSize, {{5 * kBlock + 1000, 4096}});
   const std::string all = read(root_ / "data/f");
   for (const auto kind : {wire::CrcKind::kCrc32c, wire::CrcKind::kCrc64Ecma}) {
-    const Result<uint64_t> crc = control::read_crc(fd.get(), kind, 0, kSize);
+    const Result<uint64_t> crc = exports::read_crc(fd.get(), kind, 0, kSize);
     ASSERT_TRUE(crc) << crc.error().message;
     EXPECT_EQ(*crc, crc::compute(kind, 0, all.data(), all.size()));
-    EXPECT_EQ(*control::read_crc(fd.get(), kind, 8 * kBlock, 4 * kBlock), crc::of_zeros(kind, 4 * kBlock));
+    EXPECT_EQ(*exports::read_crc(fd.get(), kind, 8 * kBlock, 4 * kBlock), crc::of_zeros(kind, 4 * kBlock));
   }
-  EXPECT_FALSE(control::read_crc(fd.get(), wire::CrcKind::kCrc32c, 0, kSize + 1)) << "it ends before";
+  EXPECT_FALSE(exports::read_crc(fd.get(), wire::CrcKind::kCrc32c, 0, kSize + 1)) << "it ends before";
 }
 
 TEST_P(HolesTest, ADestinationTakesRoomForWhatIsToComeAlone) {

@@ -106,7 +106,7 @@ void read_digest(int directory_fd, const char* name, const std::string& shown, P
     return set_error(entry, {ErrorCode::kSourceUnreadable, shown + ": was replaced while it was looked at"});
   describe(entry, info);
   if (!tells_its_size(fd.get(), info)) return set_error(entry, tells_no_size(shown));
-  const Result<uint64_t> crc = control::read_crc(fd.get(), wire::CrcKind::kCrc64Ecma, 0, entry.size_bytes,
+  const Result<uint64_t> crc = exports::read_crc(fd.get(), wire::CrcKind::kCrc64Ecma, 0, entry.size_bytes,
                                                  [&pulse](uint64_t) { return pulse.step(); });
   if (!crc) return set_error(entry, {ErrorCode::kSourceUnreadable, shown + ": " + crc.error().message});
   entry.digest = *crc;

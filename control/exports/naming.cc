@@ -115,9 +115,9 @@ Status DestinationFile::State::take_what_is_there() {
   if (!there || ::fstat(there.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
       static_cast<uint64_t>(info.st_size) != spec.size)
     return exists();
-  const Result<uint64_t> received = control::read_crc(fd.get(), kKind, 0, spec.size);
+  const Result<uint64_t> received = exports::read_crc(fd.get(), kKind, 0, spec.size);
   if (!received) return Error{received.error().code, path + ": " + received.error().message};
-  const Result<uint64_t> stored = control::read_crc(there.get(), kKind, 0, spec.size);
+  const Result<uint64_t> stored = exports::read_crc(there.get(), kKind, 0, spec.size);
   if (!stored || *stored != *received) return exists();
   if (Status status = give_all(there.get()); !status) return status;
   if (still_named(at, temporary, fd.get())) ::unlinkat(at, temporary.c_str(), 0);

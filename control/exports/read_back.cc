@@ -17,7 +17,7 @@
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/crc.h"
 
-namespace sluice::control {
+namespace sluice::exports {
 namespace {
 
 constexpr size_t kAlignment = 4096;
@@ -76,4 +76,4 @@ Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint
   return read_crc(reader.get(), kind, offset, length);
 }
 
-}  // namespace sluice::control
+}  // namespace sluice::exports

@@ -9,7 +9,7 @@
 #include "dataplane/base/error.h"
 #include "dataplane/core/wire.h"
 
-namespace sluice::control {
+namespace sluice::exports {
 
 // Told now and then how many bytes more were read; false ends it, with kCancelled.
 using ReadProgress = std::function<bool(uint64_t bytes)>;
@@ -22,4 +22,4 @@ Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t 
 // that.
 Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length);
 
-}  // namespace sluice::control
+}  // namespace sluice::exports

@@ -10,7 +10,7 @@
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/crc.h"
 
-namespace sluice::control {
+namespace sluice::exports {
 namespace {
 
 constexpr auto kKind = wire::CrcKind::kCrc64Ecma;
@@ -65,4 +65,4 @@ TEST_F(ReadBackTest, AFileThatEndsEarlySaysWhere) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::exports

@@ -219,7 +219,7 @@ Status Unpacker::read_back() {
     if (settled_[i] || entry.kind != EntryKind::kFile) continue;
     const UniqueFd fd = open_beneath(staging_.fd(), staging_.at(i), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (!fd) return disk_error(tree_.path + "/" + entry.path, errno);
-    const Result<uint64_t> crc = control::read_back_crc(fd.get(), kKind, 0, entry.size_bytes);
+    const Result<uint64_t> crc = exports::read_back_crc(fd.get(), kKind, 0, entry.size_bytes);
     if (!crc) return crc.error();
     if (*crc != entry.digest)
       return Error{ErrorCode::kIntegrity,

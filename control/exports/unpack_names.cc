@@ -141,7 +141,7 @@ Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& 
     return same ? Failure::kNone : differs;
   }
   if (static_cast<uint64_t>(info.st_size) != entry.size_bytes) return differs;
-  const Result<uint64_t> crc = control::read_crc(fd.get(), wire::CrcKind::kCrc64Ecma, 0, entry.size_bytes);
+  const Result<uint64_t> crc = exports::read_crc(fd.get(), wire::CrcKind::kCrc64Ecma, 0, entry.size_bytes);
   if (!crc || *crc != entry.digest) return differs;
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   const Result<Failure> given = give_attributes(fd.get(), entry);

@@ -17,7 +17,7 @@ std::string ports_text(const std::vector<uint16_t>& ports) {
 
 }  // namespace
 
-bool any_arrived(const control::FlowFigures& figures, uint64_t bytes_done) {
+bool any_arrived(const board::FlowFigures& figures, uint64_t bytes_done) {
   return figures.peer_datagrams != 0 || figures.peer_bytes_received != 0 || bytes_done != 0;
 }
 
@@ -29,13 +29,13 @@ void Arrival::look(bool missed, uint64_t now_ns) {
   none_ = missed && now_ns - since_ns_ >= kMissedNs;
 }
 
-void Arrival::look_at_source(const control::FlowFigures& figures, uint64_t bytes_done, uint64_t now_ns) {
+void Arrival::look_at_source(const board::FlowFigures& figures, uint64_t bytes_done, uint64_t now_ns) {
   sent_ = figures.chunks + figures.retransmitted_chunks;
   answered_ = figures.statuses != 0;
   look(sent_ != 0 && !any_arrived(figures, bytes_done), now_ns);
 }
 
-void Arrival::look_at_destination(const control::FlowFigures& figures, bool source_blames_network,
+void Arrival::look_at_destination(const board::FlowFigures& figures, bool source_blames_network,
                                   uint64_t now_ns) {
   receives_ = true;
   look(figures.chunks == 0 && source_blames_network, now_ns);

@@ -25,8 +25,8 @@ class Arrival {
     std::vector<uint16_t> own_ports;
   };
   void begin(Ends ends);
-  void look_at_source(const control::FlowFigures& figures, uint64_t bytes_done, uint64_t now_ns);
-  void look_at_destination(const control::FlowFigures& figures, bool source_blames_network, uint64_t now_ns);
+  void look_at_source(const board::FlowFigures& figures, uint64_t bytes_done, uint64_t now_ns);
+  void look_at_destination(const board::FlowFigures& figures, bool source_blames_network, uint64_t now_ns);
 
   // What the session waits for; empty: data arrive, or are not missed yet.
   std::string waiting_for() const;
@@ -45,6 +45,6 @@ class Arrival {
 };
 
 // Whether the peer of a source says that something came, or has something.
-bool any_arrived(const control::FlowFigures& figures, uint64_t bytes_done);
+bool any_arrived(const board::FlowFigures& figures, uint64_t bytes_done);
 
 }  // namespace sluice::transfer

@@ -10,7 +10,7 @@ namespace {
 
 struct Case {
   Arrival arrival;
-  control::FlowFigures figures{};
+  board::FlowFigures figures{};
   uint64_t now_ns = kSecondNs;
 
   Case() { arrival.begin({.peer = "beta", .peer_ports = {47003, 47000}, .own_ports = {47100}}); }

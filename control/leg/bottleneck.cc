@@ -16,8 +16,8 @@ constexpr uint64_t kRoundTrips = 4;
 
 using base::grown;
 
-verdict::ReceiverSight receiver_sight(const control::FlowFigures& before, const control::FlowFigures& now,
-                                      const control::Load& here) {
+verdict::ReceiverSight receiver_sight(const board::FlowFigures& before, const board::FlowFigures& now,
+                                      const board::Load& here) {
   return {.came = grown(before.chunks, now.chunks),
           .lost = grown(before.network_lost, now.network_lost),
           .no_room = grown(before.no_room, now.no_room),
@@ -57,7 +57,7 @@ void Bottleneck::conclude(const Job& job, const LaneSet& lanes, uint64_t now_ns)
 }
 
 void Bottleneck::judge(const Job& job, const LaneSet& lanes, uint64_t now_ns) {
-  const control::FlowFigures& figures = lanes.figures();
+  const board::FlowFigures& figures = lanes.figures();
   const uint64_t interval_ns = now_ns - before_.time_ns;
   if (now_ns - heard_ns_ > kFreshNs) {
     peer_load_.reset();
@@ -69,7 +69,7 @@ void Bottleneck::judge(const Job& job, const LaneSet& lanes, uint64_t now_ns) {
   } else if (peer_verdict_) {
     now_ = *peer_verdict_;
   } else {
-    const control::Load here = control::load_of(before_.workers, lanes.workers(), interval_ns);
+    const board::Load here = board::load_of(before_.workers, lanes.workers(), interval_ns);
     now_ = verdict::judge(receiver_sight(before_.figures, figures, here));
   }
   tally_.add(now_, interval_ns);
@@ -80,8 +80,8 @@ void Bottleneck::judge(const Job& job, const LaneSet& lanes, uint64_t now_ns) {
 }
 
 verdict::Sight Bottleneck::sight(const SourceEnd& source, const LaneSet& lanes, uint64_t now_ns) const {
-  const control::FlowFigures& before = before_.figures;
-  const control::FlowFigures& now = lanes.figures();
+  const board::FlowFigures& before = before_.figures;
+  const board::FlowFigures& now = lanes.figures();
   const uint64_t interval_ns = now_ns - before_.time_ns;
   verdict::Sight sight{
       .interval_ns = interval_ns,
@@ -97,7 +97,7 @@ verdict::Sight Bottleneck::sight(const SourceEnd& source, const LaneSet& lanes, 
                  .wanted = now.extents.wanted},
       .rtt_ns = now.rtt_ns,
       .rtt_min_ns = now.rtt_min_ns,
-      .here = control::load_of(before_.workers, lanes.workers(), interval_ns),
+      .here = board::load_of(before_.workers, lanes.workers(), interval_ns),
       .there = peer_load_,
       .nothing_arrives = arrival_.evidence()};
   if (const rate::Share* const rate = source.rate(lanes.leg())) {
@@ -131,7 +131,7 @@ Heartbeat Bottleneck::word(const Job& job, const LaneSet& lanes, bool last, uint
     if (last) word = {.bottleneck = tally_.whole(), .whole = true};
     if (!last && moving_) word.bottleneck = now_;
   } else if (moving_) {
-    word.load = control::load_of(told_.workers, lanes.workers(), now_ns - told_.time_ns);
+    word.load = board::load_of(told_.workers, lanes.workers(), now_ns - told_.time_ns);
     told_ = mark(lanes, now_ns);
   }
   return word;

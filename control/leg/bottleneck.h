@@ -42,8 +42,8 @@ class Bottleneck {
  private:
   struct Mark {
     uint64_t time_ns = 0;
-    control::FlowFigures figures;
-    std::vector<control::WorkerFigures> workers;
+    board::FlowFigures figures;
+    std::vector<board::WorkerFigures> workers;
   };
   static Mark mark(const LaneSet& lanes, uint64_t now_ns);
   void judge(const Job& job, const LaneSet& lanes, uint64_t now_ns);
@@ -59,7 +59,7 @@ class Bottleneck {
   verdict::Tally tally_;
   verdict::History history_;
   uint64_t heard_ns_ = 0;
-  std::optional<control::Load> peer_load_;
+  std::optional<board::Load> peer_load_;
   std::optional<verdict::Verdict> peer_verdict_;
 };
 

@@ -186,7 +186,7 @@ bool LaneSet::on(const FlowEvent& event) {
 }
 
 void LaneSet::read(const Tick& event) {
-  control::FlowFigures sum;
+  board::FlowFigures sum;
   const size_t known = std::min(event.lanes.size(), lanes_.size());
   for (uint32_t i = 0; i < known; ++i) {
     const Lane& lane = lanes_[LaneId(i)];
@@ -198,8 +198,7 @@ void LaneSet::read(const Tick& event) {
   }
   figures_ = sum;
   workers_.clear();
-  for (const board::WorkerSlot* const worker : event.workers)
-    workers_.push_back(control::figures_of(*worker));
+  for (const board::WorkerSlot* const worker : event.workers) workers_.push_back(board::figures_of(*worker));
 }
 
 std::vector<uint16_t> LaneSet::local_ports() const {
@@ -238,8 +237,8 @@ std::vector<FlowRecord> LaneSet::records() const {
   return records;
 }
 
-control::FlowFigures LaneSet::all_figures() const {
-  control::FlowFigures all = former_;
+board::FlowFigures LaneSet::all_figures() const {
+  board::FlowFigures all = former_;
   all.add(figures_);
   return all;
 }

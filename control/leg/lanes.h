@@ -48,11 +48,11 @@ class LaneSet {
   std::vector<uint64_t> flow_ids() const;
   std::vector<uint32_t> credit_extents() const;
   bool same_flows(const std::vector<uint64_t>& flow_ids) const;
-  std::vector<FlowRecord> records() const;                                         // of those that are open
-  const control::FlowFigures& figures() const { return figures_; }                 // of this attempt
-  const control::FlowFigures& former_figures() const { return former_; }           // of those before this one
-  control::FlowFigures all_figures() const;                                        // of those before as well
-  const std::vector<control::WorkerFigures>& workers() const { return workers_; }  // that have the lanes
+  std::vector<FlowRecord> records() const;                                       // of those that are open
+  const board::FlowFigures& figures() const { return figures_; }                 // of this attempt
+  const board::FlowFigures& former_figures() const { return former_; }           // of those before this one
+  board::FlowFigures all_figures() const;                                        // of those before as well
+  const std::vector<board::WorkerFigures>& workers() const { return workers_; }  // that have the lanes
 
  private:
   enum class State : uint8_t { kReserved, kOpening, kOpen, kRefused, kClosing, kClosed };
@@ -61,17 +61,17 @@ class LaneSet {
     uint64_t flow_id = 0;
     uint32_t credit_extents = 0;
     State state = State::kReserved;
-    uint64_t refusal = 0;          // errno
-    control::FlowFigures figures;  // as they were at its end
+    uint64_t refusal = 0;        // errno
+    board::FlowFigures figures;  // as they were at its end
   };
   board::FlowConfig config(const Lane& lane, const Agreement& agreement, Role role, uint16_t peer_port) const;
 
   const LegId leg_;
   SessionSlotId session_;
   Indexed<LaneId, Lane> lanes_;
-  control::FlowFigures figures_;
-  control::FlowFigures former_;  // of the attempts before this one
-  std::vector<control::WorkerFigures> workers_;
+  board::FlowFigures figures_;
+  board::FlowFigures former_;  // of the attempts before this one
+  std::vector<board::WorkerFigures> workers_;
 };
 
 }  // namespace sluice::transfer

@@ -146,6 +146,8 @@ class Leg {
   bool attached() const { return dataplane_.has_value(); }
   const std::optional<Dataplane>& dataplane() const { return dataplane_; }
 
+  void check_invariants() const;  // leg_checks.cc, where DCHECKs are on
+
  private:
   using P = LegPhase;
   enum class Claim : uint8_t { kNone, kAsked, kAdopted };

@@ -170,7 +170,7 @@ Result<uint32_t> lanes_for(const Specification& spec, uint32_t lanes_max) {
     return Error{ErrorCode::kResources,
                  "no lane is possible here: raise dataplane.extents_per_worker in node.toml"};
   }
-  return std::min({spec.lanes_max, lanes_max, control::kLanesMax});
+  return std::min({spec.lanes_max, lanes_max, board::kLanesMax});
 }
 
 Result<SpecificationSet> answer(const Specification& spec, const Abilities& abilities,

@@ -143,7 +143,7 @@ void as_answerer(fuzz::Input& input, const Abilities& a) {
   const auto specification = any_specification(input);
   const Result<uint32_t> lanes = lanes_for(specification, input.below(20));
   if (!good(lanes)) return;
-  fuzz::require(*lanes >= 1 && *lanes <= control::kLanesMax, "lanes in bounds");
+  fuzz::require(*lanes >= 1 && *lanes <= board::kLanesMax, "lanes in bounds");
   const Result<SpecificationSet> set = answer(specification, a, input.edge(), ports(*lanes));
   if (!good(set)) return;
   const Result<Agreement> ours = agree(specification, *set, a, false);
@@ -153,7 +153,7 @@ void as_answerer(fuzz::Input& input, const Abilities& a) {
 // The peer answers what this node proposes.
 void as_initiator(fuzz::Input& input, const Abilities& a) {
   Options options;
-  options.lanes = 1 + input.below(control::kLanesMax);
+  options.lanes = 1 + input.below(board::kLanesMax);
   options.rate_bps = 1 + input.take<uint32_t>();
   options.crc = static_cast<wire::CrcKind>(input.below(3));
   options.ip = static_cast<IpFamily>(input.below(3));

@@ -349,7 +349,7 @@ TEST(Negotiation, WhatThePeerOffersBesidesIsCutToWhatThisNodeHas) {
   EXPECT_EQ(lanes_for(spec, 100).error().code, ErrorCode::kIncompatible) << "without a port for each";
   spec.udp_ports.assign(100, 47000);
   spec.lanes_max = 100;
-  EXPECT_EQ(*lanes_for(spec, 100), control::kLanesMax);
+  EXPECT_EQ(*lanes_for(spec, 100), board::kLanesMax);
 }
 
 TEST(Negotiation, TheFirstCrcKindThatThisNodeKnowsIsTaken) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "dataplane/base/check.h"
+
 namespace sluice::transfer {
 namespace {
 
@@ -42,9 +44,18 @@ bool Siblings::all_away() const {
   return std::ranges::all_of(legs_, [](const Each& each) { return each.stage == Stage::kAway; });
 }
 
-control::FlowFigures Siblings::figures() const {
+void Siblings::check_invariants() const {
+  if (!base::dchecks_enabled) return;
+  const auto at = [this](Stage stage) { return std::ranges::count(legs_, stage, &Each::stage); };
+  DCHECK(at(Stage::kBegins) <= 1, "one leg at a time begins");
+  DCHECK(at(Stage::kClosesEnd) <= 1, "the data end is closed by one leg");
+  DCHECK(at(Stage::kClosesEnd) == 0 || at(Stage::kBegins) + at(Stage::kMoves) == 0,
+         "nobody needs the data end that is being closed");
+}
+
+board::FlowFigures Siblings::figures() const {
   if (legs_.size() == 1) return legs_.begin()->lanes->figures();
-  control::FlowFigures all;
+  board::FlowFigures all;
   for (const Each& each : legs_) all.add(each.lanes->figures());
   return all;
 }

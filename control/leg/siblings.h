@@ -31,6 +31,7 @@ class Siblings {
   Stage stage(LegId leg) const { return legs_[leg].stage; }
   void set(LegId leg, Stage stage) {
     if (std::exchange(legs_[leg].stage, stage) != stage) ++changes_;
+    check_invariants();
   }
   uint64_t changes() const { return changes_; }  // so often some leg came to another stage
 
@@ -43,9 +44,11 @@ class Siblings {
   bool some_go_on() const;  // or wait
   bool all_away() const;
   // Of the flows of all legs, in this attempt.
-  control::FlowFigures figures() const;
+  board::FlowFigures figures() const;
 
  private:
+  void check_invariants() const;  // where DCHECKs are on
+
   struct Each {
     const LaneSet* lanes = nullptr;
     Stage stage = Stage::kAway;

@@ -3,7 +3,7 @@
 
 namespace sluice::transfer {
 
-void Watch::start(const Job& job, const control::FlowFigures& figures, uint64_t now_ns) {
+void Watch::start(const Job& job, const board::FlowFigures& figures, uint64_t now_ns) {
   meter_ = leg_meter_ = {};
   meter_.sample(job.bytes_done(), now_ns);
   leg_meter_.sample(figures.bytes, now_ns);
@@ -12,14 +12,14 @@ void Watch::start(const Job& job, const control::FlowFigures& figures, uint64_t 
   moved_ns_ = looked_ns_ = now_ns;
 }
 
-bool Watch::look(const Job& job, const control::FlowFigures& figures, uint64_t now_ns) {
+bool Watch::look(const Job& job, const board::FlowFigures& figures, uint64_t now_ns) {
   if (now_ns - looked_ns_ < kIntervalNs) return false;
   meter_.sample(job.bytes_done(), now_ns);
   leg_meter_.sample(figures.bytes, now_ns);
   waiting_for_ = bottleneck_.arrival().waiting_for();
   if (waiting_for_.empty() && job.has_end())
     waiting_for_ = job.end()->waiting_for(before_, figures, now_ns - looked_ns_, now_ns);
-  if (!warned_) warning_ = control::memory_wait(before_, figures, now_ns - looked_ns_);
+  if (!warned_) warning_ = board::memory_wait(before_, figures, now_ns - looked_ns_);
   warned_ |= !warning_.empty();
   before_ = figures;
   looked_ns_ = now_ns;

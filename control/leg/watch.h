@@ -20,9 +20,9 @@ class Watch {
   static constexpr uint64_t kIntervalNs = 100'000'000;
 
   // Data begins to move, on new flows or on those of an earlier life of this control.
-  void start(const Job& job, const control::FlowFigures& figures, uint64_t now_ns);
+  void start(const Job& job, const board::FlowFigures& figures, uint64_t now_ns);
   // Looks, if it is time. True: something moved since the last look.
-  bool look(const Job& job, const control::FlowFigures& figures, uint64_t now_ns);
+  bool look(const Job& job, const board::FlowFigures& figures, uint64_t now_ns);
   uint64_t due_ns() const { return looked_ns_ + kIntervalNs; }  // of the next look
   // For so long nothing has moved.
   uint64_t still_ns(uint64_t now_ns) const { return now_ns - moved_ns_; }
@@ -36,9 +36,9 @@ class Watch {
   const Bottleneck& bottleneck() const { return bottleneck_; }
 
  private:
-  control::RateMeter meter_;
-  control::RateMeter leg_meter_;
-  control::FlowFigures before_;
+  board::RateMeter meter_;
+  board::RateMeter leg_meter_;
+  board::FlowFigures before_;
   Bottleneck bottleneck_;
   std::string waiting_for_;
   std::string warning_;

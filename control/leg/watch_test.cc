@@ -11,7 +11,7 @@ constexpr uint64_t kBegin = 50 * kSecondNs;
 TEST(Watch, LooksNoMoreOftenThanItsInterval) {
   Watch watch;
   const Job job;
-  control::FlowFigures figures;
+  board::FlowFigures figures;
   watch.start(job, figures, kBegin);
   EXPECT_EQ(watch.due_ns(), kBegin + Watch::kIntervalNs);
   figures.bytes = 1;
@@ -23,7 +23,7 @@ TEST(Watch, LooksNoMoreOftenThanItsInterval) {
 TEST(Watch, WhatMovesIsNotStill) {
   Watch watch;
   const Job job;
-  control::FlowFigures figures;
+  board::FlowFigures figures;
   watch.start(job, figures, kBegin);
   uint64_t now_ns = kBegin;
   for (int i = 0; i < 10; ++i) {

@@ -30,7 +30,7 @@ asio::awaitable<Status> check_user(std::shared_ptr<runtime::Services> services,
   if (!user || outside_exports) co_return Status();
   const std::shared_ptr<exports::UserFiles> files = services->users.of(user->uid);
   auto there = [files] { return files->there(); };
-  const control::KeyedPart threads = services->part_of_user(files->key());
+  const async::KeyedPart threads = services->part_of_user(files->key());
   co_return co_await threads.wait_for(std::move(there));
 }
 
@@ -135,8 +135,8 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
                                    .kept_open = services->kept_open};
     // What is to have a deadline is judged by its size: then all of it is looked for first.
     const bool whole = options->deadline_unix_ns != 0;
-    control::KeyedPart part = services->part(services->lists_pool, *what.exports,
-                                             runtime::export_key(*what.exports, wishes.sources));
+    async::KeyedPart part = services->part(services->lists_pool, *what.exports,
+                                           runtime::export_key(*what.exports, wishes.sources));
     Result<runtime::OpenSources> opened =
         co_await runtime::begin_list(services->io, std::move(part), std::move(what), whole);
     if (!opened) co_return opened.error();
@@ -188,14 +188,14 @@ Sessions::Task Starter::begin_now(transfer::Role role, std::string peer, transfe
       ->info("session {}: {} {} {} {}, asked for by {}", id.substr(0, 8), sends ? "send" : "get",
              base::counted(request.source_paths.size(), "file"), sends ? "to" : "from", peer,
              request.user ? "user " + request.user->name : "an operator");
-  sessions_.note(audit::session_begun(id, role, true, peer, request.user, control::unix_ns()));
+  sessions_.note(audit::session_begun(id, role, true, peer, request.user, async::unix_ns()));
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
   if (services_->places.queue().waiting() != 0) close_sources(peer, request, std::exchange(sources, {}).open);
   std::optional<std::vector<catalog::File>> files;
   if (!sources.open.empty()) files = std::move(sources.files);
-  return sessions_.add(std::make_unique<transfer::Transfer>(
-                           services_->settings, id, std::move(peer), role, std::move(request),
-                           std::move(files), sessions_.next_start_ns(), control::monotonic_ns()),
+  return sessions_.add(std::make_unique<transfer::Transfer>(services_->settings, id, std::move(peer), role,
+                                                            std::move(request), std::move(files),
+                                                            sessions_.next_start_ns(), async::monotonic_ns()),
                        std::move(sources));
 }
 
@@ -218,10 +218,10 @@ Status Starter::check_deadline(transfer::Role role, const std::string& peer,
                                const transfer::Request& request) const {
   const transfer::Options& options = request.options;
   if (options.deadline_unix_ns == 0) return {};
-  const int64_t now_unix_ns = control::unix_ns();
+  const int64_t now_unix_ns = async::unix_ns();
   const deadline::Load load = transfer::load_of(request, peer, role);
   const deadline::Question question = transfer::foresee(
-      *services_->settings.outlook, load, options.deadline_unix_ns - now_unix_ns, control::monotonic_ns());
+      *services_->settings.outlook, load, options.deadline_unix_ns - now_unix_ns, async::monotonic_ns());
   const deadline::Forecast forecast = deadline::judge(question);
   if (forecast.answer != deadline::Forecast::Answer::kRefused) return {};
   const bool over = question.seconds_left <= 0;

@@ -29,11 +29,11 @@ void ExportWatch::start() { asio::co_spawn(services_->io, watch(alive_), asio::d
 
 void ExportWatch::stop() { timer_->cancel(); }
 
-std::vector<control::KeyedPool::Wait> ExportWatch::waits() const {
-  const uint64_t now_ns = control::monotonic_ns();
-  std::map<std::string, control::KeyedPool::Wait> by_key;
-  for (const control::KeyedPool* const pool : pools()) {
-    for (control::KeyedPool::Wait& wait : pool->waits(now_ns, runtime::kHeldUpNs)) {
+std::vector<async::KeyedPool::Wait> ExportWatch::waits() const {
+  const uint64_t now_ns = async::monotonic_ns();
+  std::map<std::string, async::KeyedPool::Wait> by_key;
+  for (const async::KeyedPool* const pool : pools()) {
+    for (async::KeyedPool::Wait& wait : pool->waits(now_ns, runtime::kHeldUpNs)) {
       const auto [at, is_new] = by_key.try_emplace(wait.key, wait);
       if (is_new) continue;
       at->second.waited_ns = std::max(at->second.waited_ns, wait.waited_ns);
@@ -41,12 +41,12 @@ std::vector<control::KeyedPool::Wait> ExportWatch::waits() const {
       at->second.queued += wait.queued;
     }
   }
-  std::vector<control::KeyedPool::Wait> all;
+  std::vector<async::KeyedPool::Wait> all;
   for (auto& [key, wait] : by_key) all.push_back(std::move(wait));
   return all;
 }
 
-std::vector<control::KeyedPool*> ExportWatch::pools() const {
+std::vector<async::KeyedPool*> ExportWatch::pools() const {
   return {&services_->files_pool, &services_->packs_pool, &services_->lists_pool, &services_->names_pool,
           &services_->verify_pool};
 }
@@ -63,7 +63,7 @@ asio::awaitable<void> ExportWatch::watch(std::shared_ptr<bool> alive) {
 
 void ExportWatch::look() {
   std::set<std::string> now;
-  for (const control::KeyedPool::Wait& wait : waits()) {
+  for (const async::KeyedPool::Wait& wait : waits()) {
     DCHECK(wait.running != 0, "a call waits that runs");
     now.insert(wait.key);
     if (held_up_.contains(wait.key)) continue;
@@ -83,11 +83,11 @@ void ExportWatch::look() {
 std::string ExportWatch::settle(std::chrono::milliseconds limit) {
   std::string stuck;
   const auto until = std::chrono::steady_clock::now() + limit;
-  for (control::KeyedPool* const pool : pools()) {
+  for (async::KeyedPool* const pool : pools()) {
     const auto left =
         std::max(std::chrono::steady_clock::duration(0), until - std::chrono::steady_clock::now());
     if (pool->settle(std::chrono::duration_cast<std::chrono::milliseconds>(left))) continue;
-    for (const control::KeyedPool::Wait& wait : pool->waits(control::monotonic_ns(), 0)) {
+    for (const async::KeyedPool::Wait& wait : pool->waits(async::monotonic_ns(), 0)) {
       if (stuck.find(wait.key) == std::string::npos) stuck += (stuck.empty() ? "" : ", ") + wait.key;
     }
   }

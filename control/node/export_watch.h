@@ -28,13 +28,13 @@ class ExportWatch {
 
   void start();
   void stop();
-  std::vector<control::KeyedPool::Wait> waits() const;  // now, one for each key
+  std::vector<async::KeyedPool::Wait> waits() const;  // now, one for each key
   // After the loop: calls into file systems have so long to come back. Where some do not, it returns the
   // exports that they are in; the process must then end as it is (KeyedPool::settle).
   std::string settle(std::chrono::milliseconds limit);
 
  private:
-  std::vector<control::KeyedPool*> pools() const;
+  std::vector<async::KeyedPool*> pools() const;
   asio::awaitable<void> watch(std::shared_ptr<bool> alive);
   void look();
 

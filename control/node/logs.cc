@@ -10,7 +10,7 @@ namespace sluice::node {
 Result<LogView> Logs::log(const std::string& id) const {
   const Result<transfer::View> found = sessions_.find(id);
   if (!found) return found.error();
-  const control::SessionLog* const log = services_->logs.find(found->id);
+  const board::SessionLog* const log = services_->logs.find(found->id);
   if (log == nullptr) {
     return Error{
         ErrorCode::kUsage,
@@ -25,8 +25,8 @@ Result<LogView> Logs::log(const std::string& id) const {
 }
 
 Result<std::string> Logs::set_level(const std::string& id, const std::string& name) const {
-  const auto level = control::log_level_of(name);
-  if (!level) return Error{ErrorCode::kUsage, control::wrong_log_level(name)};
+  const auto level = board::log_level_of(name);
+  if (!level) return Error{ErrorCode::kUsage, board::wrong_log_level(name)};
   const Result<Sessions::Task> task = sessions_.find_active(id);
   if (!task) return task.error();
   const std::string& whole = (*task)->transfer().id();

@@ -20,7 +20,7 @@ struct LogView {
   std::string id;
   int64_t started_unix_ns = 0;
   bool ended = false;
-  const control::SessionLog* log = nullptr;
+  const board::SessionLog* log = nullptr;
 };
 
 // Of the log of a part of the daemons (dataplane/base/log.h).

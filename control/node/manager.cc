@@ -62,7 +62,7 @@ asio::awaitable<Result<ToVerify>> Manager::verification(std::string id) const {
 VerifyPlace Manager::verify_place(std::shared_ptr<const exports::Exports> exports) const {
   return [services = services_, exports = std::move(exports)](const std::string& path) {
     const std::string name = exports->of_user() ? exports->user_key() : runtime::export_key(*exports, {path});
-    return control::KeyedPart{.pool = services->verify_pool, .key = {.name = name}};
+    return async::KeyedPart{.pool = services->verify_pool, .key = {.name = name}};
   };
 }
 

@@ -99,8 +99,8 @@ asio::awaitable<Status> NamesAsker::greet(const names::Request& request) {
              "{} is too old ({}): it answers no questions about names; bring both nodes to one version",
              call_->peer(), answer->software)});
   DCHECK(asked_ns_ == 0, "one call, one question");
-  asked_unix_ns_ = control::unix_ns();
-  asked_ns_ = control::monotonic_ns();
+  asked_unix_ns_ = async::unix_ns();
+  asked_ns_ = async::monotonic_ns();
   call_->say(names::Word(request));
   co_return Status();
 }
@@ -129,7 +129,7 @@ Result<NamesAnswer> NamesAsker::take(NamesCall::Said said) {
       call_->end(over());
       NamesAnswer answer{.page = {}, .done = std::move(*done), .clock = {}};
       if (answer.done->node)
-        answer.clock = clock_offset(*answer.done->node, asked_unix_ns_, control::monotonic_ns() - asked_ns_);
+        answer.clock = clock_offset(*answer.done->node, asked_unix_ns_, async::monotonic_ns() - asked_ns_);
       return answer;
     }
   } else if (const auto* failure = std::get_if<transfer::Failure>(&std::get<transfer::Message>(said))) {

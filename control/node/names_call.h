@@ -53,8 +53,8 @@ class NamesCall : public std::enable_shared_from_this<NamesCall> {
   asio::io_context& io_;
   const std::shared_ptr<peer::Connection> connection_;
   const std::string peer_;
-  control::Notify changed_;
-  control::Notify ended_;
+  async::Notify changed_;
+  async::Notify ended_;
   bool begun_ = false;
   std::deque<Said> said_;
   std::optional<Error> problem_;

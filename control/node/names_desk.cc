@@ -51,8 +51,8 @@ Status NamesDesk::check_room(const std::string& peer) const {
 }
 
 Status NamesDesk::check_answers(const std::string& key) const {
-  for (const control::KeyedPool::Wait& wait :
-       services_->names_pool.waits(control::monotonic_ns(), runtime::kHeldUpNs)) {
+  for (const async::KeyedPool::Wait& wait :
+       services_->names_pool.waits(async::monotonic_ns(), runtime::kHeldUpNs)) {
     if (wait.key != key || wait.running < runtime::kNamesThreads) continue;
     return Error{
         ErrorCode::kStalled,
@@ -102,7 +102,7 @@ asio::awaitable<Status> NamesDesk::answer(CallPtr call, std::string* asked) {
   if (!said->has_value())
     co_return Error{ErrorCode::kStalled, fmt::format("no question came within {} s",
                                                      std::chrono::seconds(kRequestTimeout).count())};
-  const int64_t asked_unix_ns = control::unix_ns();
+  const int64_t asked_unix_ns = async::unix_ns();
   auto* word = std::get_if<names::Word>(&**said);
   auto* request = word == nullptr ? nullptr : std::get_if<names::Request>(word);
   if (request == nullptr)
@@ -223,7 +223,7 @@ asio::awaitable<Status> NamesDesk::about(CallPtr call, int64_t asked_unix_ns) {
   }
   names::NodeState state{.software = "sluice " SLUICE_VERSION,
                          .asked_unix_ns = asked_unix_ns,
-                         .answered_unix_ns = control::unix_ns(),
+                         .answered_unix_ns = async::unix_ns(),
                          .spaces = {}};
   for (const std::string& name : writable) {
     const auto told = asked->spaces.find(name);
@@ -246,7 +246,7 @@ asio::awaitable<Status> NamesDesk::change(CallPtr call, names::Request asked) {
   };
   const Result<names::Done> done = co_await perform(call, work, std::move(job));
   auto note = [services = services_,
-               line = audit::names_changed(call->peer(), asked, done, control::unix_ns())] {
+               line = audit::names_changed(call->peer(), asked, done, async::unix_ns())] {
     services->audit.append(line);
     return 0;
   };

@@ -22,7 +22,7 @@ TEST(Options, NameWhatIsWrongAndFillInTheNodesDefaults) {
   asked.destination = transfer::kNullDestination;
   EXPECT_TRUE(parse_options(asked, node));
   asked.destination.clear();
-  asked.options = {.lanes = control::kLanesMax + 1};
+  asked.options = {.lanes = board::kLanesMax + 1};
   EXPECT_FALSE(parse_options(asked, node));
   asked.options = {.rate_bps = 2 * node.port_rate_bps};
   EXPECT_EQ(parse_options(asked, node)->rate_bps, node.port_rate_bps);

@@ -156,10 +156,10 @@ void Reception::take_call(const std::shared_ptr<peer::Connection>& connection, c
     sessions_.forget_ended(hello.session_id);
     log::of(log::kPeer)
         ->info("{} ({}) opens session {}", peer, connection->remote_address(), hello.session_id.substr(0, 8));
-    sessions_.note(audit::session_begun(hello.session_id, transfer::Role::kUnknown, false, peer, {},
-                                        control::unix_ns()));
+    sessions_.note(
+        audit::session_begun(hello.session_id, transfer::Role::kUnknown, false, peer, {}, async::unix_ns()));
     task = sessions_.add(std::make_unique<transfer::Transfer>(services_->settings, hello.session_id, peer,
-                                                              control::unix_ns(), control::monotonic_ns()),
+                                                              async::unix_ns(), async::monotonic_ns()),
                          {});
   }
   DCHECK(task->transfer().id() == hello.session_id && task->transfer().peer() == connection->peer().name,

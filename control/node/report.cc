@@ -14,7 +14,7 @@ bool has_flows(const transfer::View& view) {
   return view.state == transfer::ViewState::kTransferring || view.state == transfer::ViewState::kFinishing;
 }
 
-metrics::DataplaneFigures figures_of(control::AttachedBoard& attached, uint64_t now_ns) {
+metrics::DataplaneFigures figures_of(attach::AttachedBoard& attached, uint64_t now_ns) {
   const board::PortInfo& port = attached.port();
   const board::Board& board = attached.board();
   DCHECK(port.workers <= board::kWorkersMax, "the port was checked when it was attached");
@@ -47,8 +47,8 @@ std::vector<metrics::LaneFigures> Report::lanes(const std::string& id) const {
   std::vector<metrics::LaneFigures> lanes;
   const auto attached = services_->board->attached();
   const Sessions::Task task = sessions_.active(id);
-  if (!attached || !task || !has_flows(task->transfer().overview(control::monotonic_ns()))) return lanes;
-  for (const control::FlowGrant& lane : task->lanes()) {
+  if (!attached || !task || !has_flows(task->transfer().overview(async::monotonic_ns()))) return lanes;
+  for (const board::FlowGrant& lane : task->lanes()) {
     const auto number = static_cast<uint32_t>(lanes.size());
     lanes.push_back(metrics::figures_of(number, attached->flows().flow(lane.slot)));
   }
@@ -108,8 +108,8 @@ std::optional<DataplaneState> Report::dataplane_state() const {
 }
 
 metrics::NodeFigures Report::figures() const {
-  const control::TurnMeter::Scope turn(*services_->turns, "metrics");
-  const uint64_t now_ns = control::monotonic_ns();
+  const async::TurnMeter::Scope turn(*services_->turns, "metrics");
+  const uint64_t now_ns = async::monotonic_ns();
   metrics::NodeFigures figures{.name = services_->node.name,
                                .version = SLUICE_VERSION,
                                .port_rate_bps = services_->node.port_rate_bps,
@@ -142,7 +142,7 @@ metrics::NodeFigures Report::figures() const {
     metrics::SessionFigures& session = figures.sessions.emplace_back();
     session.view = task->transfer().overview(now_ns);
     if (!attached || !has_flows(session.view)) continue;
-    for (const control::FlowGrant& lane : task->lanes()) {
+    for (const board::FlowGrant& lane : task->lanes()) {
       const auto number = static_cast<uint32_t>(session.lanes.size());
       session.lanes.push_back(metrics::figures_of(number, attached->flows().flow(lane.slot)));
     }

@@ -31,7 +31,7 @@ struct NodeInfo {
   std::string control_address;
   uint64_t longest_turn_ns = 0;  // of control's loop
   std::string longest_turn;      // what it did
-  std::vector<control::KeyedPool::Wait> export_waits;
+  std::vector<async::KeyedPool::Wait> export_waits;
 };
 
 // How the dataplane stands, as the board tells; nothing: none is attached.

@@ -62,7 +62,7 @@ Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& ses
     if (record.request)  // numbered alike (session_log.cc)
       services->logs.begin(record.id, static_cast<board::LogLevel>(record.request->options.log_level));
     sessions.add(std::make_unique<transfer::Transfer>(services->settings, **saved, std::nullopt,
-                                                      control::monotonic_ns(), control::unix_ns()),
+                                                      async::monotonic_ns(), async::unix_ns()),
                  {});
   }
   return {};

@@ -44,7 +44,7 @@ std::vector<std::string> Sessions::ended() const {
 std::vector<transfer::View> Sessions::overviews() const {
   std::vector<transfer::View> views;
   for (const Task& task : tasks_) {
-    if (!task->transfer().ended()) views.push_back(task->transfer().overview(control::monotonic_ns()));
+    if (!task->transfer().ended()) views.push_back(task->transfer().overview(async::monotonic_ns()));
   }
   return views;
 }
@@ -117,7 +117,7 @@ void Sessions::changed(runtime::TransferTask& task) {
       DCHECK(code <= kErrorCodeLast, "an end has one of the codes");
       ++ended_by_code_[static_cast<size_t>(code)];
       DCHECK(ended_.back().id == task.transfer().id(), "the newest of those that have ended");
-      note(audit::session_ended(ended_.back(), control::unix_ns()));
+      note(audit::session_ended(ended_.back(), async::unix_ns()));
     }
   }
   if (task.over()) {
@@ -157,7 +157,7 @@ void Sessions::forget_ended(const std::string& id) {
 
 // The order of the sessions is that of their starts, whatever becomes of the clock.
 int64_t Sessions::next_start_ns() {
-  last_start_ns_ = std::max(control::unix_ns(), last_start_ns_ + 1);
+  last_start_ns_ = std::max(async::unix_ns(), last_start_ns_ + 1);
   return last_start_ns_;
 }
 

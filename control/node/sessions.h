@@ -80,7 +80,7 @@ class Sessions {
   void changed(runtime::TransferTask& task);
 
   const std::shared_ptr<runtime::Services> services_;
-  control::Pool::Serial audit_queue_ = services_->pool.serial();
+  async::Pool::Serial audit_queue_ = services_->pool.serial();
   std::function<void()> news_ = [] {};
   std::vector<Task> tasks_;
   std::deque<transfer::View> ended_;

@@ -91,11 +91,11 @@ void TrustWatch::end(const Sessions::Task& task, const std::string& reason) {
 void TrustWatch::renew_soon(const Sessions::Task& task, const identity::Standing& now) {
   const std::string& name = task->transfer().peer();
   uint64_t& next_ns = ask_again_ns_[name];
-  if (control::monotonic_ns() < next_ns) return;
+  if (async::monotonic_ns() < next_ns) return;
   const Result<identity::Peer> peer = now.trust->find(name);
   if (!peer || peer->address.empty()) return;  // it calls: what stands stays until it ends
   DCHECK(peer->name == name, "the peer that was looked for");
-  next_ns = control::monotonic_ns() + kAskAgainNs;
+  next_ns = async::monotonic_ns() + kAskAgainNs;
   asio::co_spawn(services_->io, renew(alive_, now, *peer), asio::detached);
 }
 

@@ -54,10 +54,10 @@ class Reader {
     uint64_t crc = 0;
     std::string problem = read(0, size, &crc);
     if (!problem.empty() || stopped_) return problem;
-    progress_.digest = control::digest_hex(file_.layout.crc_kind, crc);
+    progress_.digest = board::digest_hex(file_.layout.crc_kind, crc);
     if (crc == file_.digest) return "";
     return fmt::format("its digest is {}, the journal knows {}", progress_.digest,
-                       control::digest_hex(file_.layout.crc_kind, file_.digest));
+                       board::digest_hex(file_.layout.crc_kind, file_.digest));
   }
 
   // Blocks of the journal, or single extents of those that are not full.
@@ -89,7 +89,7 @@ class Reader {
 
   std::string read(uint64_t offset, uint64_t length, uint64_t* crc) {
     const auto note = [this](uint64_t bytes) { return progressed(bytes); };
-    const Result<uint64_t> found = control::read_crc(fd_.get(), file_.layout.crc_kind, offset, length, note);
+    const Result<uint64_t> found = exports::read_crc(fd_.get(), file_.layout.crc_kind, offset, length, note);
     if (!found) return found.error().message;
     *crc = *found;
     return "";

@@ -51,7 +51,7 @@ struct ToVerify {
 // kUsage: nothing.
 Result<ToVerify> files_to_verify(const transfer::Saved& saved);
 // Where the file of this path is read.
-using VerifyPlace = std::function<control::KeyedPart(const std::string& path)>;
+using VerifyPlace = std::function<async::KeyedPart(const std::string& path)>;
 // Blocks, for a thread of the caller's own, on which alone `report` is called. When `report` ends it, this
 // returns at once; the thread that reads returns when its file system lets it.
 void verify(const std::shared_ptr<const exports::Exports>& exports,

@@ -30,7 +30,7 @@ class VerifyTest : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     exports_ = std::make_shared<const exports::Exports>(std::move(*opened));
     pool_.run(
-        control::KeyedPool::Key{.name = "hung"},
+        async::KeyedPool::Key{.name = "hung"},
         [this] {
           release_.wait();
           return 0;
@@ -53,7 +53,7 @@ class VerifyTest : public ::testing::Test {
     what.files.push_back(std::move(file));
     verify(
         exports_, std::make_shared<const ToVerify>(std::move(what)),
-        [&](const std::string&) { return control::KeyedPart{.pool = pool_, .key = {.name = export_name}}; },
+        [&](const std::string&) { return async::KeyedPart{.pool = pool_, .key = {.name = export_name}}; },
         report);
   }
 
@@ -62,7 +62,7 @@ class VerifyTest : public ::testing::Test {
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> guard_ = asio::make_work_guard(io_);
   std::thread loop_{[this] { io_.run(); }};
-  control::KeyedPool pool_{io_, 1};
+  async::KeyedPool pool_{io_, 1};
   std::shared_ptr<const exports::Exports> exports_;
 };
 

@@ -23,7 +23,7 @@ template <> struct Count<selection::Selection> : Fields<3> {};
 template <> struct Count<transfer::FileDigest> : Fields<3> {};
 template <> struct Count<transfer::FileDone> : Fields<3> {};
 template <> struct Count<transfer::Failure> : Fields<2> {};
-template <> struct Count<control::Load> : Fields<6> {};
+template <> struct Count<board::Load> : Fields<6> {};
 template <> struct Count<transfer::Heartbeat> : Fields<3> {};
 template <> struct Count<verdict::Verdict> : Fields<3> {};
 template <> struct Count<transfer::Hello> : Fields<12> {};
@@ -164,12 +164,12 @@ inline std::vector<Message> sample_messages() {
                            .left_out = 2,
                            .names = {{.path = "a/\xff", .failure = catalog::Failure::kVanished}}}},
       SessionDone{.files = 4096, .bytes = 1ULL << 62},
-      Heartbeat{.load = control::Load{.busy = 0.25,
-                                      .reading = 0.5,
-                                      .writing = 0.75,
-                                      .read_ns = 1ULL << 40,
-                                      .write_ns = 1ULL << 41,
-                                      .missed = 1ULL << 42},
+      Heartbeat{.load = board::Load{.busy = 0.25,
+                                    .reading = 0.5,
+                                    .writing = 0.75,
+                                    .read_ns = 1ULL << 40,
+                                    .write_ns = 1ULL << 41,
+                                    .missed = 1ULL << 42},
                 .bottleneck = verdict::Verdict{.cause = verdict::Cause::kCredit,
                                                .share = 0.125,
                                                .evidence = {"credit for 16 of 476 extents"}},

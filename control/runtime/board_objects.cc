@@ -16,8 +16,8 @@ void BoardObjects::join() { services_->board->join(this); }
 
 // ---- the board's words -------------------------------------------------------------------------
 
-void BoardObjects::on_attached(control::AttachedBoard& board) {
-  const control::FlowTable& table = board.flows().table();
+void BoardObjects::on_attached(attach::AttachedBoard& board) {
+  const board::FlowTable& table = board.flows().table();
   post(transfer::BoardAttached{.dataplane = {.port = board.port(),
                                              .generation = board.generation(),
                                              .tx_lanes_max = table.lanes_max(board::Direction::kTx),

@@ -18,7 +18,7 @@
 
 namespace sluice::runtime {
 
-class BoardObjects final : public control::BoardUser {
+class BoardObjects final : public board::BoardUser {
  public:
   BoardObjects(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
                std::shared_ptr<TransferFiles> files);
@@ -39,15 +39,15 @@ class BoardObjects final : public control::BoardUser {
   void perform(const transfer::FetchObject& effect);
 
   // ---- BoardUser ----
-  void on_attached(control::AttachedBoard& board) override;
+  void on_attached(attach::AttachedBoard& board) override;
   void on_board_lost() override;
   void on_event(const board::Event&, const board::FlowState&) override {}
   void on_tick(uint64_t) override {}
-  void on_admitted(const control::Admitted&) override {}
+  void on_admitted(const board::Admitted&) override {}
   void on_claimed(bool) override {}
 
  private:
-  using Board = std::shared_ptr<control::AttachedBoard>;
+  using Board = std::shared_ptr<attach::AttachedBoard>;
   Board board() const { return slot_ ? services_->board->attached() : nullptr; }
   void post(transfer::Event event) const { post_to(queue_, std::move(event)); }
   // Coroutines outlive this object: they take what they need with them.

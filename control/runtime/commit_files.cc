@@ -139,7 +139,7 @@ void TransferFiles::perform(const transfer::ReadBackObject& effect) {
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
   files_part().run(
       [open, kind, range = effect.range] {
-        return control::read_back_crc(open->fd(), kind, range.offset, range.length);
+        return exports::read_back_crc(open->fd(), kind, range.offset, range.length);
       },
       [self = shared_from_this(), effect](Result<uint64_t> crc) {
         self->post(

@@ -42,7 +42,7 @@ LegFlows::~LegFlows() {
 
 void LegFlows::join() { services_->board->join(this); }
 
-control::BoardFlows* LegFlows::flows() const {
+board::BoardFlows* LegFlows::flows() const {
   const auto board = services_->board->attached();
   return board ? &board->flows() : nullptr;
 }
@@ -51,10 +51,10 @@ void LegFlows::post(transfer::Event event) const { post_to(queue_, std::move(eve
 
 // ---- the board's words -------------------------------------------------------------------------
 
-void LegFlows::on_attached(control::AttachedBoard& board) { adopt_log_level(board); }
+void LegFlows::on_attached(attach::AttachedBoard& board) { adopt_log_level(board); }
 
 // When flows are adopted, the log level that an operator asked a former control for stands on the board.
-void LegFlows::adopt_log_level(control::AttachedBoard& board) {
+void LegFlows::adopt_log_level(attach::AttachedBoard& board) {
   if (noting_.empty() || !flows_.contains(*noting_.begin())) return;
   const board::FlowSlot& flow = board.flows().flow(flows_.slot(*noting_.begin()));
   const uint64_t level = flow.control.log_level.load(std::memory_order_relaxed);
@@ -83,7 +83,7 @@ void LegFlows::on_event(const board::Event& event, const board::FlowState& flow)
 }
 
 void LegFlows::on_tick(uint64_t) {
-  control::BoardFlows* const board = flows();
+  board::BoardFlows* const board = flows();
   if (board == nullptr || flows_.size() == 0) return;
   look_at_log(*board);
   std::vector<const board::FlowSlot*> lanes;
@@ -94,14 +94,14 @@ void LegFlows::on_tick(uint64_t) {
 }
 
 // What the workers have noted since.
-void LegFlows::look_at_log(control::BoardFlows& board) {
-  std::vector<control::SessionLog::Lane> lanes;
+void LegFlows::look_at_log(board::BoardFlows& board) {
+  std::vector<board::SessionLog::Lane> lanes;
   for (const LaneId lane : noting_) {
     // The lanes of all legs stand in one log.
-    const uint32_t number = leg_.value() * control::kLanesMax + lane.value();
+    const uint32_t number = leg_.value() * board::kLanesMax + lane.value();
     if (flows_.contains(lane)) lanes.push_back({.number = number, .flow = &board.flow(flows_.slot(lane))});
   }
-  log_->look(lanes, {.monotonic_ns = control::monotonic_ns(), .unix_ns = control::unix_ns()});
+  log_->look(lanes, {.monotonic_ns = async::monotonic_ns(), .unix_ns = async::unix_ns()});
 }
 
 // ---- slots and buffers -------------------------------------------------------------------------
@@ -109,11 +109,11 @@ void LegFlows::look_at_log(control::BoardFlows& board) {
 void LegFlows::perform(const transfer::ClaimFlows& effect) {
   DCHECK(!claim_ && flows_.size() == 0, "flows are claimed once, before there are others");
   claim_ = effect;
-  control::Claim claim{.board_generation = effect.record.board_generation,
-                       .session = effect.record.board_session,
-                       .flows = {},
-                       .flow_ids = {},
-                       .credit_extents = {}};
+  attach::Claim claim{.board_generation = effect.record.board_generation,
+                      .session = effect.record.board_session,
+                      .flows = {},
+                      .flow_ids = {},
+                      .credit_extents = {}};
   for (const transfer::FlowRecord& flow : effect.record.flows) {
     claim.flows.push_back({.slot = flow.slot, .local_port = flow.local_port});
     claim.flow_ids.push_back(flow.flow_id);
@@ -132,7 +132,7 @@ void LegFlows::on_claimed(bool adopted) {
   DCHECK(claim_, "what is answered was asked for");
   if (adopted) {
     opened_ = true;
-    control::FlowsGranted granted{.session = claim_->record.board_session, .flows = {}};
+    board::FlowsGranted granted{.session = claim_->record.board_session, .flows = {}};
     for (const transfer::FlowRecord& flow : claim_->record.flows)
       granted.flows.push_back({.slot = flow.slot, .local_port = flow.local_port});
     flows_.granted(granted);
@@ -145,7 +145,7 @@ void LegFlows::on_claimed(bool adopted) {
 }
 
 void LegFlows::perform(const transfer::ReserveFlows& effect) {
-  control::BoardFlows* const board = flows();
+  board::BoardFlows* const board = flows();
   if (board == nullptr) return post(transfer::FlowsReserved{.leg = leg_, .status = no_dataplane()});
   DCHECK(!asked_flows_ && flows_.size() == 0, "flows are asked for once, when there are none");
   asked_flows_ = true;
@@ -153,15 +153,15 @@ void LegFlows::perform(const transfer::ReserveFlows& effect) {
 }
 
 void LegFlows::perform(const transfer::ReserveBuffers& effect) {
-  control::BoardFlows* const board = flows();
+  board::BoardFlows* const board = flows();
   if (board == nullptr) return post(transfer::BuffersReserved{.leg = leg_, .status = no_dataplane()});
   DCHECK(!asked_buffers_, "one question at a time");
   asked_buffers_ = true;
   board->ask_buffers(this, effect.direction, flows_.grants());
 }
 
-void LegFlows::on_admitted(const control::Admitted& admitted) {
-  if (const auto* buffers = std::get_if<control::BuffersGranted>(&admitted.what)) {
+void LegFlows::on_admitted(const board::Admitted& admitted) {
+  if (const auto* buffers = std::get_if<board::BuffersGranted>(&admitted.what)) {
     DCHECK(asked_buffers_, "what is granted was asked for");
     asked_buffers_ = false;
     return post(transfer::BuffersReserved{.leg = leg_, .credit_extents = buffers->credit_extents});
@@ -170,22 +170,22 @@ void LegFlows::on_admitted(const control::Admitted& admitted) {
   asked_flows_ = false;
   if (const auto* error = std::get_if<Error>(&admitted.what))
     return post(transfer::FlowsReserved{.leg = leg_, .status = *error});
-  granted(std::get<control::FlowsGranted>(admitted.what));
+  granted(std::get<board::FlowsGranted>(admitted.what));
 }
 
-void LegFlows::granted(const control::FlowsGranted& granted) {
+void LegFlows::granted(const board::FlowsGranted& granted) {
   flows_.granted(granted);
   objects_.taken(granted.session);
   services_->board->start_ticking(this);
   transfer::FlowsReserved reserved{.leg = leg_, .session = granted.session};
-  for (const control::FlowGrant& grant : granted.flows)
+  for (const board::FlowGrant& grant : granted.flows)
     reserved.grants.push_back({.slot = grant.slot, .local_port = grant.local_port, .random = random_bits()});
   post(std::move(reserved));
 }
 
 void LegFlows::perform(const transfer::ShrinkLanes& effect) {
   for (const FlowSlotId slot : flows_.shrink(effect.lanes)) {
-    if (control::BoardFlows* const board = flows()) board->release_flow(slot);
+    if (board::BoardFlows* const board = flows()) board->release_flow(slot);
   }
 }
 
@@ -212,7 +212,7 @@ void LegFlows::perform(const transfer::ReleaseFlows& effect) {
 }
 
 asio::awaitable<void> LegFlows::release(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
-                                        std::shared_ptr<control::AttachedBoard> board, SessionSlotId session,
+                                        std::shared_ptr<attach::AttachedBoard> board, SessionSlotId session,
                                         transfer::LegId leg) {
   co_await services->board->close_session(board, session);
   post_to(queue, transfer::FlowsReleased{leg});
@@ -222,7 +222,7 @@ asio::awaitable<void> LegFlows::release(std::shared_ptr<Services> services, std:
 
 void LegFlows::lend_buffers() {
   if (flows() == nullptr || opened_) return;
-  for (const control::FlowGrant& flow : flows_.grants()) flows()->lend_credit(flow.slot);
+  for (const board::FlowGrant& flow : flows_.grants()) flows()->lend_credit(flow.slot);
 }
 
 void LegFlows::perform(const transfer::OpenFlow& effect) {
@@ -254,7 +254,7 @@ void LegFlows::perform(const transfer::OpenFlow& effect) {
 }
 
 asio::awaitable<void> LegFlows::open_with_keys(std::shared_ptr<LegFlows*> self,
-                                               std::shared_ptr<control::AttachedBoard> board, LaneId lane,
+                                               std::shared_ptr<attach::AttachedBoard> board, LaneId lane,
                                                uint64_t number, std::shared_ptr<board::AttachRequest> keys,
                                                board::FlowConfig config) {
   Status handed = co_await board->hand_over_keys(*keys);

@@ -21,7 +21,7 @@
 
 namespace sluice::runtime {
 
-class LegFlows final : public control::BoardUser {
+class LegFlows final : public board::BoardUser {
  public:
   // `stream`: the leg's; the keys of flows come from there. `objects`: of the transfer. Both outlive this.
   LegFlows(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue, transfer::LegId leg,
@@ -46,29 +46,29 @@ class LegFlows final : public control::BoardUser {
 
   // It cannot use its extent buffers soon: until its flows are opened, others may have them.
   void lend_buffers();
-  std::vector<control::FlowGrant> lanes() const { return flows_.grants(); }  // in their order
+  std::vector<board::FlowGrant> lanes() const { return flows_.grants(); }  // in their order
 
   // ---- BoardUser ----
-  void on_attached(control::AttachedBoard& board) override;
+  void on_attached(attach::AttachedBoard& board) override;
   void on_event(const board::Event& event, const board::FlowState& flow) override;
   void on_tick(uint64_t now_ns) override;
-  void on_admitted(const control::Admitted& admitted) override;
+  void on_admitted(const board::Admitted& admitted) override;
   void on_board_lost() override;
   void on_claimed(bool adopted) override;
 
  private:
-  control::BoardFlows* flows() const;  // nothing while there is no dataplane
+  board::BoardFlows* flows() const;  // nothing while there is no dataplane
   void post(transfer::Event event) const;
-  void granted(const control::FlowsGranted& granted);
-  void adopt_log_level(control::AttachedBoard& board);
-  void look_at_log(control::BoardFlows& board);
+  void granted(const board::FlowsGranted& granted);
+  void adopt_log_level(attach::AttachedBoard& board);
+  void look_at_log(board::BoardFlows& board);
   // Coroutines outlive this object: they take what they need with them, or find nothing in `self`.
   static asio::awaitable<void> open_with_keys(std::shared_ptr<LegFlows*> self,
-                                              std::shared_ptr<control::AttachedBoard> board, LaneId lane,
+                                              std::shared_ptr<attach::AttachedBoard> board, LaneId lane,
                                               uint64_t number, std::shared_ptr<board::AttachRequest> keys,
                                               board::FlowConfig config);
   static asio::awaitable<void> release(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
-                                       std::shared_ptr<control::AttachedBoard> board, SessionSlotId session,
+                                       std::shared_ptr<attach::AttachedBoard> board, SessionSlotId session,
                                        transfer::LegId leg);
 
   const std::shared_ptr<Services> services_;
@@ -77,8 +77,8 @@ class LegFlows final : public control::BoardUser {
   const std::string session_id_;
   const LegStream& stream_;
   BoardObjects& objects_;
-  control::FlowSet flows_;
-  const std::shared_ptr<control::SessionLog> log_;
+  board::FlowSet flows_;
+  const std::shared_ptr<board::SessionLog> log_;
   std::set<LaneId> noting_;  // whose workers have opened them for us: other slots hold notes of others
   std::optional<transfer::ClaimFlows> claim_;
   bool asked_flows_ = false;

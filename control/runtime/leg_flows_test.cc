@@ -223,7 +223,7 @@ TEST_F(LegFlowsTest, ABoardThatIsLostAnswersWhatWasAskedAndIsToldOnce) {
 }
 
 TEST_F(LegFlowsTest, FlowsOfAFormerControlAreClaimedOnceOrNotAtAll) {
-  dataplane_ = std::make_unique<control::FakeDataplane>(node_.dataplane_socket());
+  dataplane_ = std::make_unique<attach::FakeDataplane>(node_.dataplane_socket());
   board::FlowConfig& config = dataplane_->board().flows[3].config;
   config = {.flow_id = 100, .session = 5, .local_port = 47006, .tag = 1};
   config.direction = board::Direction::kRx;

@@ -44,7 +44,7 @@ struct ListReader::State final : SourceSink, std::enable_shared_from_this<ListRe
   std::function<void(Result<Part>)> then;
 };
 
-ListReader::ListReader(asio::io_context& io, const control::KeyedPart& threads, What what)
+ListReader::ListReader(asio::io_context& io, const async::KeyedPart& threads, What what)
     : state_(std::make_shared<State>(io)) {
   threads.run(
       [state = state_, what = std::move(what)] {
@@ -85,11 +85,11 @@ void ListReader::tell(const std::shared_ptr<State>& state) {
   std::exchange(state->then, nullptr)(std::move(part));
 }
 
-asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, control::KeyedPart threads,
+asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, async::KeyedPart threads,
                                                 ListReader::What what, bool whole) {
   struct Answer {
     explicit Answer(asio::io_context& context) : come(context) {}
-    control::Notify come;
+    async::Notify come;
     std::optional<Result<ListReader::Part>> part;
   };
   if (whole) {

@@ -24,7 +24,7 @@ class ListReader {
     std::vector<catalog::File> known;  // is left out
     size_t kept_open = SIZE_MAX;       // so many files stay open
   };
-  ListReader(asio::io_context& io, const control::KeyedPart& threads, What what);
+  ListReader(asio::io_context& io, const async::KeyedPart& threads, What what);
   ~ListReader();
   ListReader(const ListReader&) = delete;
   ListReader& operator=(const ListReader&) = delete;
@@ -45,7 +45,7 @@ class ListReader {
 
 // What an operator wants to be sent, as far as it is found before there is something to begin with; `rest`
 // has more. `whole`: all of it, however long that takes.
-asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, control::KeyedPart threads,
+asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, async::KeyedPart threads,
                                                 ListReader::What what, bool whole);
 
 }  // namespace sluice::runtime

@@ -33,7 +33,7 @@ class ListReaderTest : public testing::Test {
   }
   std::shared_ptr<ListReader> reader(const std::string& path, std::vector<catalog::File> known = {}) {
     return std::make_shared<ListReader>(
-        io_, control::KeyedPart{.pool = pool_, .key = {.name = "from"}},
+        io_, async::KeyedPart{.pool = pool_, .key = {.name = "from"}},
         ListReader::What{.exports = exports_, .paths = {path}, .selection = {}, .known = std::move(known)});
   }
   Result<ListReader::Part> next(ListReader& list) {
@@ -61,7 +61,7 @@ class ListReaderTest : public testing::Test {
   std::shared_ptr<const exports::Exports> exports_;
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> works_ = asio::make_work_guard(io_);
-  control::KeyedPool pool_{io_, 1};
+  async::KeyedPool pool_{io_, 1};
 };
 
 TEST_F(ListReaderTest, WhatFitsIntoOnePartComesWithItsEnd) {

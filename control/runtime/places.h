@@ -33,7 +33,7 @@ class Places {
     queue_.set_held_up(id, held_up);
     admit();
   }
-  const transfer::SessionQueue& queue() const { return queue_; }
+  const node::SessionQueue& queue() const { return queue_; }
 
  private:
   struct Asker {
@@ -44,7 +44,7 @@ class Places {
   void tell(const std::string& id);
 
   asio::io_context& io_;
-  transfer::SessionQueue queue_;
+  node::SessionQueue queue_;
   std::map<std::string, Asker> askers_;
 };
 

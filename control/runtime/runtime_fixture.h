@@ -100,7 +100,7 @@ class FakeConnection final : public peer::Connection {
  private:
   const identity::Peer peer_;
   const std::string own_fingerprint_ = "own";
-  control::Notify changed_;
+  async::Notify changed_;
   std::deque<peer::PeerMessage> heard_;
   std::vector<transfer::Message> said_;
   bool closed_ = false;
@@ -138,7 +138,7 @@ class RuntimeTest : public testing::Test {
   }
   // A dataplane that is there and answers. `attached` comes when it is.
   void attach() {
-    dataplane_ = std::make_unique<control::FakeDataplane>(node_.dataplane_socket());
+    dataplane_ = std::make_unique<attach::FakeDataplane>(node_.dataplane_socket());
     asio::co_spawn(io_, dataplane_->serve(io_), asio::detached);
     services_->board->start();
     run_until([this] { return services_->board->attached() != nullptr; });
@@ -163,7 +163,7 @@ class RuntimeTest : public testing::Test {
   std::filesystem::path root_;
   asio::io_context io_{1};
   config::Node node_;
-  std::unique_ptr<control::FakeDataplane> dataplane_;
+  std::unique_ptr<attach::FakeDataplane> dataplane_;
   std::shared_ptr<Services> services_;
 };
 

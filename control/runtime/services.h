@@ -62,7 +62,7 @@ struct Services {
         settings(this_node(node)),
         exports(std::move(e)),
         journal(std::move(j)),
-        board(std::make_shared<control::BoardClient>(context, node, turns)),
+        board(std::make_shared<attach::BoardClient>(context, node, turns)),
         self(std::make_shared<const identity::Identity>(std::move(i))) {}
 
   // The exports that a session with `peer` may use for this user; without one, for an operator or peer. With
@@ -78,12 +78,12 @@ struct Services {
   // The part of a pool in which blocking work runs: each export has threads of its own in each pool, each
   // user one for all. So neither a file system that hangs nor a user's own process holds up anybody else.
   // `key`: of the export that the work is about (export_key.h); `owner`: a session.
-  control::KeyedPart part(control::KeyedPool& of, const exports::Exports& open, std::string key,
-                          std::string owner = "") {
+  async::KeyedPart part(async::KeyedPool& of, const exports::Exports& open, std::string key,
+                        std::string owner = "") {
     if (open.of_user()) return part_of_user(open.user_key(), std::move(owner));
     return {.pool = of, .key = {.name = std::move(key), .owner = std::move(owner), .most = 0}};
   }
-  control::KeyedPart part_of_user(std::string key, std::string owner = "") {
+  async::KeyedPart part_of_user(std::string key, std::string owner = "") {
     return {.pool = files_pool,
             .key = {.name = std::move(key), .owner = std::move(owner), .most = kUserThreads}};
   }
@@ -91,7 +91,7 @@ struct Services {
   // For how long a call into a file system has held up this session's work.
   uint64_t held_up_ns(const std::string& session, uint64_t now_ns) const {
     uint64_t longest_ns = 0;
-    for (const control::KeyedPool* const each : {&files_pool, &packs_pool, &lists_pool})
+    for (const async::KeyedPool* const each : {&files_pool, &packs_pool, &lists_pool})
       longest_ns = std::max(longest_ns, each->waited_ns(session, now_ns));
     return longest_ns;
   }
@@ -106,17 +106,17 @@ struct Services {
   const audit::AuditLog audit{node.audit_log()};          // blocking; any thread
   const std::unique_ptr<journal::Journal> journal;        // blocking; any thread
   const std::shared_ptr<peer::FrameMemory> frames = std::make_shared<peer::FrameMemory>();
-  const std::shared_ptr<control::TurnMeter> turns = std::make_shared<control::TurnMeter>();
-  const std::shared_ptr<control::BoardClient> board;
+  const std::shared_ptr<async::TurnMeter> turns = std::make_shared<async::TurnMeter>();
+  const std::shared_ptr<attach::BoardClient> board;
   Quotas quotas{node.name};
   SessionLogs logs;
   Places places{io, node.sessions_max, node.sessions_per_peer};
-  control::Pool pool{io};  // of the node's own files: its journal, its logs, whom it trusts
-  control::KeyedPool files_pool{io, kFileThreads};
-  control::KeyedPool packs_pool{io, pack_threads(std::thread::hardware_concurrency())};
-  control::KeyedPool lists_pool{io, kListThreads};
-  control::KeyedPool names_pool{io, kNamesThreads};
-  control::KeyedPool verify_pool{io, kVerifyThreads};
+  async::Pool pool{io};  // of the node's own files: its journal, its logs, whom it trusts
+  async::KeyedPool files_pool{io, kFileThreads};
+  async::KeyedPool packs_pool{io, pack_threads(std::thread::hardware_concurrency())};
+  async::KeyedPool lists_pool{io, kListThreads};
+  async::KeyedPool names_pool{io, kNamesThreads};
+  async::KeyedPool verify_pool{io, kVerifyThreads};
   // On the loop, as of the last look (standing.h).
   std::shared_ptr<const identity::Identity> self;
   std::string trust_problems;                     // of files that say whom it trusts, as they were told last

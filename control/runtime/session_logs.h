@@ -21,17 +21,17 @@ class SessionLogs {
 
   // Of a session that begins, or that a former control began at this level.
   void begin(const std::string& id, board::LogLevel level) {
-    logs_[id] = std::make_shared<control::SessionLog>(level);
+    logs_[id] = std::make_shared<board::SessionLog>(level);
   }
   // Made, if there is none: of a session that a peer began, or a former control. One that had ended may be
   // begun anew by its peer.
-  std::shared_ptr<control::SessionLog> of(const std::string& id) {
+  std::shared_ptr<board::SessionLog> of(const std::string& id) {
     std::erase(ended_, id);
-    std::shared_ptr<control::SessionLog>& log = logs_[id];
-    if (log == nullptr) log = std::make_shared<control::SessionLog>(board::LogLevel::kEvents);
+    std::shared_ptr<board::SessionLog>& log = logs_[id];
+    if (log == nullptr) log = std::make_shared<board::SessionLog>(board::LogLevel::kEvents);
     return log;
   }
-  control::SessionLog* find(const std::string& id) const {
+  board::SessionLog* find(const std::string& id) const {
     const auto found = logs_.find(id);
     return found == logs_.end() ? nullptr : found->second.get();
   }
@@ -46,7 +46,7 @@ class SessionLogs {
   }
 
  private:
-  std::map<std::string, std::shared_ptr<control::SessionLog>> logs_;
+  std::map<std::string, std::shared_ptr<board::SessionLog>> logs_;
   std::deque<std::string> ended_;
 };
 

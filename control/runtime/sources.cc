@@ -119,7 +119,7 @@ class Gathering final : public SourceVisitor {
     if (Status status = take_bytes(path, bytes); !status) return status;
     file.size_bytes = bytes;
     file.keep = choice_.keep();
-    file.mtime_ns = control::unix_ns();
+    file.mtime_ns = async::unix_ns();
     sources_.files.push_back(std::move(file));
     sources_.open.push_back(nullptr);
     return {};

@@ -200,7 +200,7 @@ void TransferFiles::perform(const transfer::ReadExtents& effect) {
         }
         return crcs_of(ranges, [&](const recovery::Range& range) -> Result<uint64_t> {
           if (!open) return crc_of_generated(kind, range.length);
-          return control::read_crc(open->fd.get(), kind, range.offset, range.length);
+          return exports::read_crc(open->fd.get(), kind, range.offset, range.length);
         });
       },
       [self = shared_from_this(), effect](Result<std::vector<uint64_t>> crcs) {

@@ -100,9 +100,9 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   void adopt_pack(ObjectId object, UniqueFd fd);
   Result<std::shared_ptr<const catalog::AskedNames>> asked_names();
   // The places of its export in each of the pools.
-  control::KeyedPart files_part() { return services_->part(services_->files_pool, *exports_, key(), id()); }
-  control::KeyedPart packs_part() { return services_->part(services_->packs_pool, *exports_, key(), id()); }
-  control::KeyedPart lists_part() { return services_->part(services_->lists_pool, *exports_, key(), id()); }
+  async::KeyedPart files_part() { return services_->part(services_->files_pool, *exports_, key(), id()); }
+  async::KeyedPart packs_part() { return services_->part(services_->packs_pool, *exports_, key(), id()); }
+  async::KeyedPart lists_part() { return services_->part(services_->lists_pool, *exports_, key(), id()); }
   const std::string& id() const { return transfer_.id(); }
   void finish_pack(ObjectId object);
   void name_pack(ObjectId object);

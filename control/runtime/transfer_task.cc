@@ -81,12 +81,12 @@ void TransferTask::post(transfer::Event event) {
 void TransferTask::run() {
   DCHECK(!stepping_, "one event is stepped after the other");
   const auto self = shared_from_this();  // whoever hears of the change may let go of it
-  const control::TurnMeter::Scope scope(*services_->turns, "a transfer");
+  const async::TurnMeter::Scope scope(*services_->turns, "a transfer");
   stepping_ = true;
   while (!events_.empty() && !over_) {
     const transfer::Event event = std::move(events_.front());
     events_.pop_front();
-    const std::vector<transfer::Effect> effects = transfer_->step(event, control::monotonic_ns());
+    const std::vector<transfer::Effect> effects = transfer_->step(event, async::monotonic_ns());
     // Before its peer hears of that, who may begin the next.
     if (transfer_->job().complete() || transfer_->ended()) services_->quotas.leave(transfer_->id());
     for (const transfer::Effect& effect : effects) {
@@ -208,15 +208,15 @@ void TransferTask::perform(const transfer::LeavePlace& effect) {
 }
 
 transfer::View TransferTask::view() const {
-  transfer::View view = transfer_->view(control::monotonic_ns());
-  const uint64_t waited_ns = services_->held_up_ns(view.id, control::monotonic_ns());
+  transfer::View view = transfer_->view(async::monotonic_ns());
+  const uint64_t waited_ns = services_->held_up_ns(view.id, async::monotonic_ns());
   if (waited_ns >= kHeldUpNs && view.state != transfer::ViewState::kTransferring) {
     const std::string& key = files_->key();
     view.waiting_for = fmt::format("{}, whose file system has let a call wait for {} s",
                                    key.empty() ? "its export" : "export " + key, waited_ns / 1'000'000'000);
     return view;
   }
-  const transfer::SessionQueue& queue = services_->places.queue();
+  const node::SessionQueue& queue = services_->places.queue();
   DCHECK(!queue.runs(view.id) || queue.place(view.id) == 0, "whoever runs does not wait");
   if (view.state != transfer::ViewState::kQueued || queue.place(view.id) == 0) return view;
   view.queue.place = queue.place(view.id);
@@ -226,7 +226,7 @@ transfer::View TransferTask::view() const {
 }
 
 void TransferTask::look_at_files() {
-  const bool now = !over_ && services_->held_up_ns(transfer_->id(), control::monotonic_ns()) >= kHeldUpNs;
+  const bool now = !over_ && services_->held_up_ns(transfer_->id(), async::monotonic_ns()) >= kHeldUpNs;
   for (const Leg& leg : legs_) {
     if (now) leg.flows->lend_buffers();
   }
@@ -235,10 +235,10 @@ void TransferTask::look_at_files() {
   services_->places.set_held_up(transfer_->id(), now);
 }
 
-std::vector<control::FlowGrant> TransferTask::lanes() const {
-  std::vector<control::FlowGrant> lanes;
+std::vector<board::FlowGrant> TransferTask::lanes() const {
+  std::vector<board::FlowGrant> lanes;
   for (const Leg& leg : legs_) {
-    const std::vector<control::FlowGrant> more = leg.flows->lanes();
+    const std::vector<board::FlowGrant> more = leg.flows->lanes();
     lanes.insert(lanes.end(), more.begin(), more.end());
   }
   return lanes;

@@ -42,7 +42,7 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   bool held_up() const { return held_up_; }  // as of the last look_at_files()
   // Does a file system that does not answer hold it up? Then others may have its place.
   void look_at_files();
-  std::vector<control::FlowGrant> lanes() const;  // of its flows on the board, if there are any
+  std::vector<board::FlowGrant> lanes() const;  // of its flows on the board, if there are any
   bool over() const { return over_; }
   // Of its peer, by the first leg that has one; nothing: there is none now.
   std::shared_ptr<peer::Connection> stream() const {
@@ -80,8 +80,8 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   std::shared_ptr<TransferFiles> files_;
   std::unique_ptr<BoardObjects> objects_;
   std::vector<Leg> legs_;
-  control::Pool::Serial journal_;  // one write after the other
-  Status written_;                 // the last one that was answered
+  async::Pool::Serial journal_;  // one write after the other
+  Status written_;               // the last one that was answered
   asio::steady_timer timer_;
   uint64_t timer_ns_ = UINT64_MAX;
   std::deque<transfer::Event> events_;

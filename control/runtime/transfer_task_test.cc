@@ -33,12 +33,12 @@ class TransferTaskTest : public RuntimeTest {
     catalog::File file{.name = "memory-1048576", .shown = "memory:1M"};
     file.size_bytes = 1U << 20;
     start(std::make_unique<transfer::Transfer>(services_->settings, kTaskId, "beta", transfer::Role::kSource,
-                                               std::move(request), std::vector{file}, control::unix_ns(),
-                                               control::monotonic_ns()));
+                                               std::move(request), std::vector{file}, async::unix_ns(),
+                                               async::monotonic_ns()));
   }
   void start_called() {
-    start(std::make_unique<transfer::Transfer>(services_->settings, kTaskId, "beta", control::unix_ns(),
-                                               control::monotonic_ns()));
+    start(std::make_unique<transfer::Transfer>(services_->settings, kTaskId, "beta", async::unix_ns(),
+                                               async::monotonic_ns()));
   }
   Status settled() {
     std::optional<Status> status;

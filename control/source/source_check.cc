@@ -9,8 +9,8 @@ namespace sluice::transfer {
 Error SourceEnd::differs(ObjectId object) const {
   return {ErrorCode::kIntegrity,
           fmt::format("{}: digest {} here, {} at the peer: do not trust the copy, send it again",
-                      catalog().shown(object), control::digest_hex(crc_kind_, sender_.digest(object)),
-                      control::digest_hex(crc_kind_, *sender_.peer_digest(object)))};
+                      catalog().shown(object), board::digest_hex(crc_kind_, sender_.digest(object)),
+                      board::digest_hex(crc_kind_, *sender_.peer_digest(object)))};
 }
 
 Error SourceEnd::changed(ObjectId object) const {

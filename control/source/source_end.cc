@@ -344,7 +344,7 @@ Status SourceEnd::on(const JournalWritten& event, Effects& /*out*/) {
 
 // ---- what it knows -----------------------------------------------------------------------------
 
-uint64_t SourceEnd::bytes_done(const control::FlowFigures& figures) const {
+uint64_t SourceEnd::bytes_done(const board::FlowFigures& figures) const {
   const uint64_t total = catalog().bytes_total();
   if (complete()) return sender_.bytes_held();
   return std::min(total, std::max(sender_.bytes_held(), held_at_start_ + figures.bytes_done));
@@ -362,13 +362,13 @@ DataEnd::Digests SourceEnd::digests(ObjectId object) const {
   return known;
 }
 
-std::string SourceEnd::waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+std::string SourceEnd::waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,
                                    uint64_t interval_ns, uint64_t now_ns) const {
   if (!recheck_.idle())
     return fmt::format("source disk (reading {} again, which may have changed)",
                        catalog().shown(recheck_.object()));
   if (rereading_) return "source disk (reading again what the journal does not know)";
-  const std::string wait = control::sender_wait(before, now, interval_ns, now_ns);
+  const std::string wait = board::sender_wait(before, now, interval_ns, now_ns);
   if (!wait.empty()) return wait;
   if (waits_for_list()) return catalog().growing() ? "the list of files" : "peer's files";
   if (!all_sent()) return "";

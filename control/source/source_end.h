@@ -84,6 +84,7 @@ class SourceEnd final : public DataEnd {
   void attempt_over() override;
   void released() override;  // and the list that was read
   std::vector<recovery::Block> take_rows(ObjectId object) override { return sender_.take_changed(object); }
+  void check_invariants() const override;
 
   // ---- what is told ----
   Status on_message(LegId leg, const Message& message, Effects& out) override;
@@ -106,13 +107,13 @@ class SourceEnd final : public DataEnd {
   bool peer_ended() const override { return legs_.peer_ended(); }
   uint32_t pending() const override { return files_.pending() + pending_.count(); }
   uint64_t steps() const override { return sender_.steps() + recheck_.steps(); }
-  uint64_t bytes_done(const control::FlowFigures& figures) const override;
+  uint64_t bytes_done(const board::FlowFigures& figures) const override;
   uint64_t bytes_done(ObjectId object) const override;
   bool bytes_are_certain() const override { return states_known_; }
   bool done(ObjectId object) const override { return sender_.done(object); }
   Digests digests(ObjectId object) const override;
   bool leaves_files() const override { return false; }
-  std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+  std::string waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,
                           uint64_t interval_ns, uint64_t now_ns) const override;
   bool told_of_done() const;  // by the peer, of any
   bool all_sent() const;      // once, each byte

@@ -86,7 +86,7 @@ Status SourceLeg::step(const Tick& event, const recovery::Sender& sender, rate::
 
 void SourceLeg::control_rate(const Tick& event, const recovery::Sender& sender, uint64_t now_ns,
                              Effects& out) {
-  control::FlowFigures figures;
+  board::FlowFigures figures;
   Indexed<LaneId, bool> busy;
   for (uint32_t i = 0; i < event.lanes.size(); ++i) {
     const board::FlowState& state = event.lanes[i]->state;

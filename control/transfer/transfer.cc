@@ -123,6 +123,7 @@ std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
       },
       event);
   advance(now_ns);
+  if (base::dchecks_enabled) check_invariants();
   return out_.drain();
 }
 

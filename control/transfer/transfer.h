@@ -164,7 +164,7 @@ class Transfer {
   void refuse_calls(const Message& word, uint64_t now_ns);
   uint64_t next_attempt_ns() const;
   uint64_t in_vain_since_ns() const;  // no attempt of any leg got anywhere since; 0: data moves
-  control::FlowFigures all_figures() const;
+  board::FlowFigures all_figures() const;
   // transfer_pace.cc: how fast it gets on, and its deadline
   void keep_pace(uint64_t now_ns);
   Pace::Stage pace_stage() const;
@@ -216,8 +216,10 @@ class Transfer {
   std::vector<FileRow> file_rows() const;
   void restore_legs(const Record& record);
 
+  void check_invariants() const;  // transfer_checks.cc, where DCHECKs are on
+
   // What others see
-  Summary summary(const control::FlowFigures& all, uint64_t now_ns) const;
+  Summary summary(const board::FlowFigures& all, uint64_t now_ns) const;
   void take_over(const Record& record, int64_t unix_now_ns);
   ViewState view_state() const;
   std::string waiting_for() const;
@@ -292,7 +294,7 @@ class Transfer {
   } patience_;
   struct Going {
     Pace pace;
-    control::FlowFigures before;  // at its last look
+    board::FlowFigures before;  // at its last look
   } going_;
   struct Attempts {
     uint64_t count = 0;

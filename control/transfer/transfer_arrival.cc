@@ -20,7 +20,7 @@ constexpr uint64_t kOneLookNs = kSecondNs;
 void Transfer::watch_arrival(uint64_t now_ns) {
   const uint64_t since_ns = std::exchange(patience_.unheard.looked_ns, 0);
   if (settings_.connect_timeout_ns == 0 || job_.source() == nullptr || !moving()) return;
-  const control::FlowFigures figures = all_figures();
+  const board::FlowFigures figures = all_figures();
   const bool tried = figures.chunks != 0 || figures.unreachable_since_ns != 0;
   if (any_arrived(figures, shown_.bytes_done)) patience_.unheard.heard = true;
   if (patience_.unheard.heard || !tried) return;

@@ -155,8 +155,8 @@ uint64_t Transfer::in_vain_since_ns() const {
   return since_ns;
 }
 
-control::FlowFigures Transfer::all_figures() const {
-  control::FlowFigures all;
+board::FlowFigures Transfer::all_figures() const {
+  board::FlowFigures all;
   for (const auto& leg : legs_) all.add(leg->lanes().all_figures());
   return all;
 }

@@ -48,7 +48,7 @@ Transfer::RateSum Transfer::rate_sum() const {
 
 Pace::Sight Transfer::sight(uint64_t now_ns) const {
   const Leg& leg = shown_leg();
-  const control::FlowFigures figures = job_.legs.figures();
+  const board::FlowFigures figures = job_.legs.figures();
   const uint64_t total = job_.has_end() ? job_.bytes_total() : job_.request ? job_.request->source_bytes : 0;
   Pace::Sight sight{.stage = pace_stage(),
                     .size_known = job_.has_end() || total != 0,
@@ -70,15 +70,15 @@ Pace::Sight Transfer::sight(uint64_t now_ns) const {
 // A source knows what it waited for; a destination only whether its own disk was too slow, and otherwise how
 // near to its cap it was.
 Limit Transfer::limit_now(double cap_bps) {
-  const control::FlowFigures figures = job_.legs.figures();
-  const control::FlowFigures before = std::exchange(going_.before, figures);
+  const board::FlowFigures figures = job_.legs.figures();
+  const board::FlowFigures before = std::exchange(going_.before, figures);
   if (job_.source() == nullptr) {
     if (figures.no_room > before.no_room) return Limit::kDestinationDisk;
     // A look is a second after the one before.
     const double rate_bps = 8 * static_cast<double>(figures.bytes - std::min(figures.bytes, before.bytes));
     return rate_bps >= kNearly * cap_bps ? Limit::kCap : Limit::kPath;
   }
-  const control::Blocked blocked = figures.blocked.since(before.blocked);
+  const board::Blocked blocked = figures.blocked.since(before.blocked);
   if (blocked.source_ns > Pace::kLookNs / 2) return Limit::kSourceDisk;
   const RateSum rate = rate_sum();
   if (!rate.known) return Limit::kPath;

@@ -16,7 +16,7 @@ namespace {
 bool makes_sense(const Saved& saved) {
   const std::vector<LegRecord>& legs = saved.record.legs;
   if (legs.empty() || legs.size() > kLegsMax || saved.files.size() > catalog::kFilesMax) return false;
-  if (std::ranges::any_of(legs, [](const LegRecord& leg) { return leg.flows.size() > control::kLanesMax; }))
+  if (std::ranges::any_of(legs, [](const LegRecord& leg) { return leg.flows.size() > board::kLanesMax; }))
     return false;
   if (saved.files.empty()) return true;
   if (agreement_of(saved.record) == nullptr || saved.record.role == Role::kUnknown) return false;
@@ -24,7 +24,7 @@ bool makes_sense(const Saved& saved) {
   const uint32_t extent_bytes = agreement.extent_bytes;
   if (extent_bytes < kExtentBytesMin || extent_bytes > wire::kExtentBytesMax ||
       (extent_bytes & (extent_bytes - 1)) != 0 || !good_partition(agreement.partition_bytes, extent_bytes) ||
-      agreement.crc_kind > wire::CrcKind::kCrc64Ecma || agreement.lanes > control::kLanesMax) {
+      agreement.crc_kind > wire::CrcKind::kCrc64Ecma || agreement.lanes > board::kLanesMax) {
     return false;
   }
   uint64_t extents = 0;
@@ -132,7 +132,7 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
     record.legs.back().peer_unaware = peer_.unaware;
   }
   // Open flows are counted by their slots, which the next control reads when it goes on with them.
-  control::FlowFigures figures;
+  board::FlowFigures figures;
   for (LegId leg; leg < legs_.end_id(); ++leg) {
     const LaneSet& lanes = legs_[leg]->lanes();
     figures.add(record.legs[leg.value()].flows.empty() ? lanes.all_figures() : lanes.former_figures());

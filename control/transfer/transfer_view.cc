@@ -21,8 +21,8 @@ AskerView asker_of(bool initiator, const Request& request) {
 
 void add_digests(const Job& job, ObjectId object, wire::CrcKind kind, FileView* view) {
   const auto [source, destination] = job.end()->digests(object);
-  if (source) view->digest_source = control::digest_hex(kind, *source);
-  if (destination) view->digest_destination = control::digest_hex(kind, *destination);
+  if (source) view->digest_source = board::digest_hex(kind, *source);
+  if (destination) view->digest_destination = board::digest_hex(kind, *destination);
 }
 
 void count_names(const catalog::File& file, bool done, NamesView* names) {
@@ -62,7 +62,7 @@ void note_shortfall(View* view) {
 
 }  // namespace
 
-Summary Transfer::summary(const control::FlowFigures& all, uint64_t now_ns) const {
+Summary Transfer::summary(const board::FlowFigures& all, uint64_t now_ns) const {
   const Leg& leg = shown_leg();
   Summary summary;
   summary.bytes_done = job_.bytes_done();
@@ -274,7 +274,7 @@ View view_of(const Saved& saved) {
     one.destination = source ? file.peer_path : file.shown;
     one.bytes_done = done ? file.size_bytes : 0;
     if (done && agreement != nullptr) {
-      one.digest_source = one.digest_destination = control::digest_hex(agreement->crc_kind, file.digest);
+      one.digest_source = one.digest_destination = board::digest_hex(agreement->crc_kind, file.digest);
     }
     view.bytes_total += file.size_bytes;
     view.names.listing = file.list == catalog::ListState::kGrowing;

@@ -92,7 +92,7 @@ struct LegView {
   std::string waiting_for;  // of this leg, or empty
   uint32_t lanes = 0;
   std::optional<double> rate_bps;  // payload over the last second, by this leg; nothing: there is no figure
-  control::FlowFigures figures;    // of all its attempts
+  board::FlowFigures figures;      // of all its attempts
 };
 
 struct RateView {

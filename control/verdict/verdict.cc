@@ -10,7 +10,7 @@
 namespace sluice::verdict {
 namespace {
 
-using control::Load;
+using board::Load;
 using rate::Condition;
 
 // A worker that has something to do for so much of the time has none left: it polls in between.
@@ -26,7 +26,7 @@ constexpr double kNearly = 0.95;
 // Loss below this is noise: nothing yields to it, and a repair hides in a round trip.
 constexpr double kLossTells = 1e-3;
 constexpr double kHoldsCredit = 0.01;  // of chunks lost: extents with holes hold the window
-constexpr uint64_t kEnoughShare = 2;   // half of what is wanted fills the path (control::memory_wait)
+constexpr uint64_t kEnoughShare = 2;   // half of what is wanted fills the path (board::memory_wait)
 
 double share_of(uint64_t part, uint64_t all) {
   return all == 0 ? 0 : std::min(1.0, static_cast<double>(part) / static_cast<double>(all));

@@ -55,12 +55,12 @@ enum class LimitOf : uint8_t { kAgreed, kOperator, kPeer };
 struct Sight {
   uint64_t interval_ns = 0;
   uint32_t lanes = 1;
-  control::Blocked blocked;  // of all lanes, added up
-  uint64_t sent = 0;         // chunks, those sent again included
-  uint64_t lost = 0;         // of them on the network
-  uint64_t no_room = 0;      // of them at the destination, for want of a buffer
-  uint64_t refused = 0;      // bursts that the source's device took only in part
-  bool all_sent = false;     // it waits for the destination to finish
+  board::Blocked blocked;  // of all lanes, added up
+  uint64_t sent = 0;       // chunks, those sent again included
+  uint64_t lost = 0;       // of them on the network
+  uint64_t no_room = 0;    // of them at the destination, for want of a buffer
+  uint64_t refused = 0;    // bursts that the source's device took only in part
+  bool all_sent = false;   // it waits for the destination to finish
   // Levels
   struct Window {
     uint64_t granted = 0;  // extents that may be on their way
@@ -76,8 +76,8 @@ struct Sight {
   } rate;
   uint64_t rtt_ns = 0;
   uint64_t rtt_min_ns = 0;
-  control::Load here;
-  std::optional<control::Load> there;        // as the destination told it
+  board::Load here;
+  std::optional<board::Load> there;          // as the destination told it
   std::vector<std::string> nothing_arrives;  // of all that was ever sent; the lines that say so
 };
 Verdict judge(const Sight& sight);
@@ -87,7 +87,7 @@ struct ReceiverSight {
   uint64_t came = 0;  // chunks
   uint64_t lost = 0;
   uint64_t no_room = 0;
-  control::Load here;
+  board::Load here;
 };
 Verdict judge(const ReceiverSight& sight);
 

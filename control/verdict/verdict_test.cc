@@ -159,7 +159,7 @@ TEST(Verdict, NetworkWhereLossHoldsTheCredit) {
 TEST(Verdict, ReceiverRing) {
   Sight sight = paced_sight(Condition::kYielding);
   sight.lost = 2'000;
-  sight.there = control::Load{.busy = 0.5, .missed = 1'900};
+  sight.there = board::Load{.busy = 0.5, .missed = 1'900};
   const Verdict verdict = judge(sight);
   EXPECT_EQ(verdict.cause, Cause::kReceiverRing);
   EXPECT_TRUE(tells(verdict, "1900 datagrams"));
@@ -170,20 +170,20 @@ TEST(Verdict, ReceiverRing) {
 TEST(Verdict, ReceiverCpu) {
   Sight sight = paced_sight(Condition::kYielding);
   sight.lost = 2'000;
-  sight.there = control::Load{.busy = 0.95, .missed = 1'900};
+  sight.there = board::Load{.busy = 0.95, .missed = 1'900};
   const Verdict verdict = judge(sight);
   EXPECT_EQ(verdict.cause, Cause::kReceiverCpu);
   EXPECT_TRUE(tells(verdict, "95 %"));
   EXPECT_TRUE(tells(verdict, "no room for 1900"));
   Sight slow = paced_sight(Condition::kYieldingToOthers);
-  slow.there = control::Load{.busy = 0.95};
+  slow.there = board::Load{.busy = 0.95};
   EXPECT_EQ(judge(slow).cause, Cause::kReceiverCpu) << "the queue is before its worker";
 }
 
 TEST(Verdict, DestinationDiskByItsAdvice) {
   Sight sight = paced_sight(Condition::kRunning);
   sight.rate.advice_bps = sight.rate.now_bps;
-  sight.there = control::Load{.busy = 0.2, .writing = 1, .write_ns = 12 * kMs};
+  sight.there = board::Load{.busy = 0.2, .writing = 1, .write_ns = 12 * kMs};
   const Verdict verdict = judge(sight);
   EXPECT_EQ(verdict.cause, Cause::kDestinationDisk);
   EXPECT_TRUE(tells(verdict, "keeps up with 5.00 Gbit/s"));
@@ -192,7 +192,7 @@ TEST(Verdict, DestinationDiskByItsAdvice) {
 
 TEST(Verdict, DestinationDiskThatIsWrittenAllTheTimeWithoutAdvice) {
   Sight sight = paced_sight(Condition::kRunning);
-  sight.there = control::Load{.writing = 0.9};
+  sight.there = board::Load{.writing = 0.9};
   EXPECT_EQ(judge(sight).cause, Cause::kDestinationDisk);
   sight.lost = 2'000;
   EXPECT_EQ(judge(sight).cause, Cause::kNetwork) << "loss says more";
@@ -200,7 +200,7 @@ TEST(Verdict, DestinationDiskThatIsWrittenAllTheTimeWithoutAdvice) {
 
 TEST(Verdict, DestinationDiskThatWritesAllTheTimeWhileTheSenderHasNothingToWaitFor) {
   Sight sight = free_sight();
-  sight.there = control::Load{.writing = 0.5};
+  sight.there = board::Load{.writing = 0.5};
   EXPECT_EQ(judge(sight).cause, Cause::kNone);
   sight.there->writing = 0.95;
   EXPECT_EQ(judge(sight).cause, Cause::kDestinationDisk);
@@ -210,7 +210,7 @@ TEST(Verdict, DestinationDiskThatAdvisesThoughTheSenderHasLittleTime) {
   Sight sight = free_sight();
   sight.blocked.pacing_ns = 50 * kMs;
   sight.here.busy = 0.9;
-  sight.there = control::Load{.writing = 0.75};
+  sight.there = board::Load{.writing = 0.75};
   EXPECT_EQ(judge(sight).cause, Cause::kSenderCpu);
   sight.rate.advice_bps = kGbps / 10;
   EXPECT_EQ(judge(sight).cause, Cause::kDestinationDisk);
@@ -228,7 +228,7 @@ TEST(Verdict, DestinationDiskThatHoldsTheCredit) {
   Sight sight = held_sight();
   EXPECT_EQ(judge(sight).cause, Cause::kDestinationDisk) << "the window is large enough for the path";
   sight.window = {.granted = 10, .used = 10, .wanted = 100};
-  sight.there = control::Load{.writing = 0.9};
+  sight.there = board::Load{.writing = 0.9};
   EXPECT_EQ(judge(sight).cause, Cause::kDestinationDisk) << "a small window, and a disk that is slower still";
 }
 
@@ -262,7 +262,7 @@ TEST(Verdict, NoSharesBeyondAllOfTheTimeAndFewLines) {
   sight.lost = ~0ULL;
   sight.no_room = ~0ULL;
   sight.rate.advice_bps = 1;
-  sight.there = control::Load{.busy = 1, .writing = 1, .missed = ~0ULL};
+  sight.there = board::Load{.busy = 1, .writing = 1, .missed = ~0ULL};
   const Verdict verdict = judge(sight);
   EXPECT_LE(verdict.share, 1);
   EXPECT_LE(verdict.evidence.size(), kEvidenceMax);

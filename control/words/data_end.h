@@ -92,14 +92,15 @@ class DataEnd {
   virtual bool peer_ended() const = 0;            // some peer has
   virtual uint32_t pending() const = 0;           // was asked for, and is not answered
   virtual uint64_t steps() const = 0;             // changes with every step forward
-  virtual uint64_t bytes_done(const control::FlowFigures& figures) const = 0;
+  virtual uint64_t bytes_done(const board::FlowFigures& figures) const = 0;
   virtual uint64_t bytes_done(ObjectId object) const = 0;
   virtual bool bytes_are_certain() const = 0;  // a source knows once its peer has said what it has
   virtual bool done(ObjectId object) const = 0;
   virtual Digests digests(ObjectId object) const = 0;
   virtual bool leaves_files() const = 0;  // unfinished ones, which must go when it fails
   virtual std::vector<recovery::Block> take_rows(ObjectId object) = 0;  // that the journal does not know
-  virtual std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+  virtual void check_invariants() const = 0;                            // where DCHECKs are on
+  virtual std::string waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,
                                   uint64_t interval_ns, uint64_t now_ns) const = 0;
 };
 

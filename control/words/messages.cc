@@ -44,7 +44,7 @@ Status check_ranges(const std::vector<recovery::Range>& ranges) {
 
 Status admit_one(Hello& m) {
   m.software = base::printable(m.software, kNodeTextBytesMax);
-  return check_count("flow ids", m.flow_ids.size(), control::kLanesMax);
+  return check_count("flow ids", m.flow_ids.size(), board::kLanesMax);
 }
 
 Status admit_one(TransferRequest& m) {

@@ -186,7 +186,7 @@ struct SessionDone {
 
 // What it carries may be left out, and is for people only.
 struct Heartbeat {
-  std::optional<control::Load> load;           // of a destination, since the one before
+  std::optional<board::Load> load;             // of a destination, since the one before
   std::optional<verdict::Verdict> bottleneck;  // of a source: of late, or
   bool whole = false;                          // of the whole session
 };

@@ -115,7 +115,7 @@ TEST(Admit, ListsAreBounded) {
   EXPECT_TRUE(refused(TransferOffer{.files = std::vector<OfferedFile>(catalog::kFilesMax + 1)}));
   EXPECT_TRUE(refused(TransferRequest{.source_paths = std::vector<std::string>(catalog::kFilesMax + 1)}));
   EXPECT_TRUE(refused(TransferReady{.final_paths = std::vector<std::string>(catalog::kFilesMax + 1)}));
-  EXPECT_TRUE(refused(Hello{.flow_ids = std::vector<uint64_t>(control::kLanesMax + 1)}));
+  EXPECT_TRUE(refused(Hello{.flow_ids = std::vector<uint64_t>(board::kLanesMax + 1)}));
 }
 
 TEST(Admit, ARangeWhoseEndIsNoNumberIsRefused) {

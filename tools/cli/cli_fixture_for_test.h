@@ -51,7 +51,7 @@ class CliTest : public ::testing::Test {
     });
   }
 
-  control::FakeControl control_;
+  service::FakeControl control_;
 };
 
 inline void expect_one_line_error(const Outcome& outcome, ErrorCode code) {

@@ -12,8 +12,8 @@
 namespace sluice::cli {
 namespace {
 
-using control::FakeNames;
 using names::Type;
+using service::FakeNames;
 
 class NamesCommandsTest : public ::testing::Test {
  protected:
@@ -39,7 +39,7 @@ class NamesCommandsTest : public ::testing::Test {
     return control_.on_io([&] { return control_.names.asked; });
   }
 
-  control::FakeControl control_;
+  service::FakeControl control_;
 };
 
 TEST_F(NamesCommandsTest, LsPrintsNamesThatSteerNoTerminal) {

@@ -198,7 +198,7 @@ void Control::check_dataplane() {
 void Control::attach() {
   Dataplane& dataplane = *host_.dataplane;
   generation_ = dataplane.generation();
-  flows_ = std::make_unique<control::BoardFlows>(
+  flows_ = std::make_unique<board::BoardFlows>(
       dataplane.board(), dataplane.board().port, [&host = host_, generation = generation_](uint32_t worker) {
         if (host.dataplane != nullptr && host.dataplane->generation() == generation)
           host.dataplane->wake(worker, host.now_ns());

@@ -57,7 +57,7 @@ class Control : public std::enable_shared_from_this<Control> {
   Host& host_;
   transfer::ThisNode settings_;
   std::vector<std::shared_ptr<Session>> sessions_;
-  std::unique_ptr<control::BoardFlows> flows_;
+  std::unique_ptr<board::BoardFlows> flows_;
   uint64_t generation_ = 0;          // of the dataplane that flows_ belongs to
   uint64_t leftovers_until_ns_ = 0;  // attaching: until then they may end
   bool attached_ = false;

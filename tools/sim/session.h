@@ -30,9 +30,9 @@ class Session final : public std::enable_shared_from_this<Session> {
     if (!stepping_) run();
   }
   // The board that control is attaching to: flows of an earlier life are taken over, if there are such.
-  void take_claim(control::BoardFlows* flows, uint64_t generation);
+  void take_claim(board::BoardFlows* flows, uint64_t generation);
   // The board that control is attached to; nothing: it is gone.
-  void set_board(control::BoardFlows* flows, uint64_t generation);
+  void set_board(board::BoardFlows* flows, uint64_t generation);
   void tick();  // the board's, while it has flows; and timers
   // A connection of this transfer: the peer's call, or ours.
   void peer_called(Streams::Id id, const transfer::Hello& hello);
@@ -51,11 +51,11 @@ class Session final : public std::enable_shared_from_this<Session> {
   }
   // The workers of one leg close its flows by themselves.
   void kill_leg(transfer::LegId leg);
-  void forget_board(control::BoardFlows* flows);  // no word of it is heard any more
+  void forget_board(board::BoardFlows* flows);  // no word of it is heard any more
 
   // What a leg hears of the board.
   void on_event(SessionLeg& leg, const board::Event& event, const board::FlowState& flow);
-  void on_admitted(SessionLeg& leg, const control::Admitted& admitted);
+  void on_admitted(SessionLeg& leg, const board::Admitted& admitted);
   void on_claimed(SessionLeg& leg, bool adopted);
 
  private:
@@ -67,8 +67,8 @@ class Session final : public std::enable_shared_from_this<Session> {
   bool over_ = false;
   uint64_t timer_ns_ = UINT64_MAX;
 
-  control::BoardFlows* flows_of_board_ = nullptr;  // of the dataplane that control is attached to
-  std::set<ObjectId> fetched_;                     // that the dataplane still had
+  board::BoardFlows* flows_of_board_ = nullptr;  // of the dataplane that control is attached to
+  std::set<ObjectId> fetched_;                   // that the dataplane still had
   uint64_t board_generation_ = 0;
   std::optional<SessionSlotId> slot_;  // of the flows of all legs
   std::vector<std::unique_ptr<SessionLeg>> legs_;
@@ -84,7 +84,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   void run();
   void arm();
   // The board, if its dataplane still lives: its death is noticed at the next tick.
-  control::BoardFlows* board() const;
+  board::BoardFlows* board() const;
   void later(uint64_t takes_ns, Host::IfKilled if_killed, std::function<void()> effect,
              std::function<void()> then);
   void answer(transfer::Event event, uint64_t after_ns = 0);

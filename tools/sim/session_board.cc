@@ -15,12 +15,12 @@ constexpr uint64_t kPollNs = 1'000'000;
 
 }  // namespace
 
-control::BoardFlows* Session::board() const {
+board::BoardFlows* Session::board() const {
   const bool alive = host_.dataplane != nullptr && host_.dataplane->generation() == board_generation_;
   return alive ? flows_of_board_ : nullptr;
 }
 
-void Session::set_board(control::BoardFlows* flows, uint64_t generation) {
+void Session::set_board(board::BoardFlows* flows, uint64_t generation) {
   flows_of_board_ = flows;
   board_generation_ = generation;
   if (flows == nullptr) {
@@ -45,13 +45,13 @@ void Session::set_board(control::BoardFlows* flows, uint64_t generation) {
 
 void Session::perform(const transfer::ClaimFlows& e) { leg(e.leg).claim = e; }
 
-void Session::take_claim(control::BoardFlows* flows, uint64_t generation) {
+void Session::take_claim(board::BoardFlows* flows, uint64_t generation) {
   flows_of_board_ = flows;
   board_generation_ = generation;
   for (const auto& its : legs_) {
     if (!its->claim) continue;
     const transfer::LegRecord& record = its->claim->record;
-    std::vector<control::FlowGrant> grants;
+    std::vector<board::FlowGrant> grants;
     std::vector<uint64_t> flow_ids;
     std::vector<uint32_t> credit;
     for (const transfer::FlowRecord& flow : record.flows) {
@@ -69,7 +69,7 @@ void Session::on_claimed(SessionLeg& its, bool adopted) {
   if (adopted) {
     ++host_.trace.reached.adoptions;
     host_.oracle.moves(host_.node, transfer_->id());
-    control::FlowsGranted granted{.session = record.board_session};
+    board::FlowsGranted granted{.session = record.board_session};
     for (const transfer::FlowRecord& flow : record.flows) {
       granted.flows.push_back({.slot = flow.slot, .local_port = flow.local_port});
     }
@@ -102,21 +102,21 @@ void Session::perform(const transfer::ReserveBuffers& e) {
   board()->ask_buffers(&leg(e.leg), e.direction, leg(e.leg).flows.grants());
 }
 
-void Session::on_admitted(SessionLeg& its, const control::Admitted& admitted) {
+void Session::on_admitted(SessionLeg& its, const board::Admitted& admitted) {
   if (const auto* error = std::get_if<Error>(&admitted.what)) {
     its.asked_flows = false;
     return post(transfer::FlowsReserved{.leg = its.id(), .status = *error});
   }
-  if (const auto* buffers = std::get_if<control::BuffersGranted>(&admitted.what)) {
+  if (const auto* buffers = std::get_if<board::BuffersGranted>(&admitted.what)) {
     its.asked_buffers = false;
     return post(transfer::BuffersReserved{.leg = its.id(), .credit_extents = buffers->credit_extents});
   }
   its.asked_flows = false;
-  const auto& granted = std::get<control::FlowsGranted>(admitted.what);
+  const auto& granted = std::get<board::FlowsGranted>(admitted.what);
   its.flows.granted(granted);
   slot_ = granted.session;
   transfer::FlowsReserved reserved{.leg = its.id(), .session = granted.session};
-  for (const control::FlowGrant& grant : granted.flows) {
+  for (const board::FlowGrant& grant : granted.flows) {
     reserved.grants.push_back(
         {.slot = grant.slot, .local_port = grant.local_port, .random = host_.random.next()});
   }
@@ -151,12 +151,12 @@ void Session::perform(const transfer::OpenFlow& e) {
 }
 
 void Session::perform(const transfer::CloseFlow& e) {
-  const control::FlowSet& flows = leg(e.leg).flows;
+  const board::FlowSet& flows = leg(e.leg).flows;
   if (board() != nullptr && flows.contains(e.lane)) board()->close_flow(flows.slot(e.lane));
 }
 
 void Session::perform(const transfer::CommandLane& e) {
-  const control::FlowSet& flows = leg(e.leg).flows;
+  const board::FlowSet& flows = leg(e.leg).flows;
   if (board() == nullptr || !flows.contains(e.command.flow.lane)) return;
   const board::Command command = flows.command(e.command);
   host_.trace.add(host_.now_ns(), host_.node, "command", static_cast<uint64_t>(command.kind), command.offset,
@@ -165,7 +165,7 @@ void Session::perform(const transfer::CommandLane& e) {
 }
 
 void Session::perform(const transfer::SettleLane& e) {
-  const control::FlowSet& flows = leg(e.leg).flows;
+  const board::FlowSet& flows = leg(e.leg).flows;
   if (board() == nullptr || !flows.contains(e.lane)) return;
   board()->settle(flows.slot(e.lane), e.gaps, e.settled_below);
   if (!e.gaps.empty()) host_.dataplane->wake_all();
@@ -221,12 +221,12 @@ void Session::tick(SessionLeg& its) {
 
 void Session::kill_leg(transfer::LegId leg) {
   if (board() == nullptr || over_ || leg.value() >= legs_.size()) return;
-  const control::FlowSet& flows = legs_[leg.value()]->flows;
+  const board::FlowSet& flows = legs_[leg.value()]->flows;
   for (LaneId lane; flows.contains(lane); ++lane) board()->close_flow(flows.slot(lane));
   if (flows.size() != 0) ++host_.trace.reached.legs_killed;
 }
 
-void Session::forget_board(control::BoardFlows* flows) {
+void Session::forget_board(board::BoardFlows* flows) {
   for (const auto& its : legs_) flows->forget(its.get());
 }
 
@@ -296,7 +296,7 @@ void Session::perform(const transfer::FetchObject& e) {
 void SessionLeg::on_event(const board::Event& event, const board::FlowState& flow) {
   session_.on_event(*this, event, flow);
 }
-void SessionLeg::on_admitted(const control::Admitted& admitted) { session_.on_admitted(*this, admitted); }
+void SessionLeg::on_admitted(const board::Admitted& admitted) { session_.on_admitted(*this, admitted); }
 void SessionLeg::on_claimed(bool adopted) { session_.on_claimed(*this, adopted); }
 
 }  // namespace sluice::sim

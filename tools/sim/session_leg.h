@@ -18,21 +18,21 @@ namespace sluice::sim {
 
 class Session;
 
-class SessionLeg final : public control::BoardUser {
+class SessionLeg final : public board::BoardUser {
  public:
   SessionLeg(Session& session, transfer::LegId id) : session_(session), id_(id) {}
   transfer::LegId id() const { return id_; }
 
   // ---- BoardUser ----
-  void on_attached(control::AttachedBoard&) override {}
+  void on_attached(attach::AttachedBoard&) override {}
   void on_event(const board::Event& event, const board::FlowState& flow) override;
   void on_tick(uint64_t) override {}
-  void on_admitted(const control::Admitted& admitted) override;
+  void on_admitted(const board::Admitted& admitted) override;
   void on_board_lost() override {}
   void on_claimed(bool adopted) override;
 
   // ---- the board ----
-  control::FlowSet flows;
+  board::FlowSet flows;
   std::optional<transfer::ClaimFlows> claim;
   bool asked_flows = false;
   bool asked_buffers = false;

@@ -6,7 +6,7 @@
 namespace sluice::sim {
 
 void Session::perform(const transfer::SetRate& e) {
-  const control::FlowSet& flows = leg(e.leg).flows;
+  const board::FlowSet& flows = leg(e.leg).flows;
   if (board() == nullptr || !flows.contains(e.lane)) return;
   const uint64_t rate_bps = broken(Break::kDoubleRate) ? 2 * e.rate_bps
                             : broken(Break::kMute)     ? 0

@@ -8,7 +8,7 @@
 
 #include "dataplane/base/check.h"
 
-namespace sluice::transfer {
+namespace sluice::node {
 namespace {
 
 // The users of a node leave one of the places that it may have, if there are more.
@@ -146,4 +146,4 @@ uint32_t SessionQueue::place(const std::string& id) const {
   return at == numbers_.end() ? 0 : at->second;
 }
 
-}  // namespace sluice::transfer
+}  // namespace sluice::node

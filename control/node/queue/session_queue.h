@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace sluice::transfer {
+namespace sluice::node {
 
 class SessionQueue {
  public:
@@ -76,4 +76,4 @@ class SessionQueue {
   std::map<std::string, uint32_t> numbers_;  // of those who have asked, by admit()
 };
 
-}  // namespace sluice::transfer
+}  // namespace sluice::node

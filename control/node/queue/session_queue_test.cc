@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace sluice::transfer {
+namespace sluice::node {
 namespace {
 
 using Ids = std::vector<std::string>;
@@ -283,4 +283,4 @@ TEST(SessionQueue, TwoNodesThatQueueForEachOtherAllGetTheirTurn) {
 }
 
 }  // namespace
-}  // namespace sluice::transfer
+}  // namespace sluice::node
