@@ -1,4 +1,4 @@
-# The attacks of attacks_path_test.py against nodes that use ordinary sockets.
+# The attacks of attacks_path_test.py and attacks_path_statuses_test.py against nodes that use ordinary sockets.
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
 
