@@ -11,8 +11,9 @@ from guest import BINARIES
 from places import HERE, ROOT, WORK, Failed, run, stopping
 
 _VETH = "ip link add va type veth peer name vb; for i in va vb; do ip link set $i mtu {mtu} up; done"
-# What leaves one tap enters the other. (A bridge would take frames to a tap's own link address, which its node has, for itself.)
-_CROSSED = ("for pair in 'tapa tapb' 'tapb tapa'; do set -- $pair; tc qdisc add dev $1 ingress; "
+# What leaves one tap enters the other, once both are there. (A bridge would take frames to a tap's own link address, which its node has, for itself.)
+_CROSSED = ("for tap in tapa tapb; do for i in $(seq 300); do ip link show $tap > /dev/null 2>&1 && break; sleep 0.1; done; done; "
+            "for pair in 'tapa tapb' 'tapb tapa'; do set -- $pair; tc qdisc add dev $1 ingress; "
             "tc filter add dev $1 parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $2; done")  # fmt: skip
 # Kind: device of a, of b, what makes the interfaces, what joins them once both nodes run, numbers of workers, MTU at most, memory.
 KINDS = {
