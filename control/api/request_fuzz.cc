@@ -27,7 +27,7 @@ void check(const node::Wishes& wishes) {
   const bool discard = wishes.destination == transfer::kNullDestination;
   const Result<transfer::Options> parsed = node::parse_options(wishes, config::Node());
   if (!good(parsed)) return;
-  fuzz::require(parsed->lanes >= 1 && parsed->lanes <= kLanesMax, "lanes in bounds");
+  fuzz::require(parsed->lanes >= 1 && parsed->lanes <= board::kLanesMax, "lanes in bounds");
   fuzz::require(parsed->rate_bps > 0 && parsed->rate_bps <= config::Node().port_rate_bps, "rate in bounds");
   fuzz::require(parsed->chunk_bytes >= wire::kChunkBytesMin && parsed->chunk_bytes <= wire::kChunkBytesMax &&
                     parsed->chunk_bytes % wire::kChunkBytesStep == 0,

@@ -38,7 +38,7 @@ void share_out(const board::PortInfo& port, fuzz::Input& input) {
   std::vector<std::vector<board::FlowGrant>> sessions;
   std::set<FlowSlotId> slots;
   std::set<uint16_t> ports;
-  fuzz::require(table->lanes_max(board::Direction::kRx) <= kLanesMax, "lanes in bounds");
+  fuzz::require(table->lanes_max(board::Direction::kRx) <= board::kLanesMax, "lanes in bounds");
   for (uint32_t n = 0; n < 40 && !input.empty(); ++n) {
     if (input.flag() && !sessions.empty()) {
       for (const board::FlowGrant& grant : sessions.back()) {
@@ -49,7 +49,7 @@ void share_out(const board::PortInfo& port, fuzz::Input& input) {
       sessions.pop_back();
       continue;
     }
-    const auto flows = table->take_flows(1 + input.below(kLanesMax));
+    const auto flows = table->take_flows(1 + input.below(board::kLanesMax));
     if (!flows) continue;
     for (const board::FlowGrant& grant : *flows) {
       fuzz::require(grant.slot.value() < board::kFlowsMax && slots.insert(grant.slot).second, "a slot once");
@@ -62,7 +62,7 @@ void share_out(const board::PortInfo& port, fuzz::Input& input) {
       (void)table->take_buffers(*flows);
     } else if (const auto credit = table->take_credit(*flows); credit) {
       for (const uint32_t extents : *credit)
-        fuzz::require(extents >= kCreditMin && extents <= kCreditStart, "credit in bounds");
+        fuzz::require(extents >= board::kCreditMin && extents <= board::kCreditStart, "credit in bounds");
     }
     for (uint32_t worker = 0; worker < port.workers; ++worker) {
       fuzz::require(table->free_credit(worker) <= port.rx_extents, "no more credit than there is");

@@ -197,6 +197,7 @@ void Leg::on(const FlowsClaimed& event, Effects& out) {
   claim_ = event.adopted ? Claim::kAdopted : Claim::kNone;
   work_tag_ = event.random;
   if (!event.adopted) lanes_.drop();
+  job_.legs.set(id_, stage());
 }
 
 void Leg::start_moving(uint64_t now_ns) {
@@ -217,6 +218,7 @@ void Leg::on(const BoardLost&, uint64_t now_ns, Effects& out) {
     if (claim_ != Claim::kAsked) {
       claim_ = Claim::kNone;
       lanes_.drop();
+      job_.legs.set(id_, stage());
     }
     return;
   }

@@ -12,17 +12,19 @@ void Leg::check_invariants() const {
   // that all has ended waits on the stream by which it was asked.
   DCHECK(phase_ != P::kIdle || lanes_.empty() || claim_ != Claim::kNone || attempt_.detached,
          "an attempt gives back its flows");
-  DCHECK(claim_ != Claim::kAdopted || phase_ <= P::kDataplane || attempt_.detached,
+  DCHECK(claim_ != Claim::kAdopted || phase_ <= P::kDataplane || phase_ > P::kReleasing || attempt_.detached,
          "flows are adopted at the beginning");
   // Moving
-  DCHECK(!moving() || job_.has_end(), "what is moved was agreed upon");
-  DCHECK(!moving() || job_.end()->running(), "the data end has an attempt while a leg moves data");
-  DCHECK(!moving() || dataplane_, "flows need a dataplane");
+  DCHECK(!moving() || lanes_.empty() || job_.has_end(), "what is moved was agreed upon");
+  DCHECK(!moving() || lanes_.empty() || job_.end()->running(),
+         "the data end has an attempt while a leg moves data");
+  DCHECK(!moving() || dataplane_ || lanes_.empty(), "flows need a dataplane");
   DCHECK(!moving() || lanes_.refused(), "a flow that was refused ends the attempt");
   // Its end
   DCHECK(phase_ != P::kSettling || attempt_.last, "what has come is made durable once all legs have ended");
   DCHECK(!attempt_.paused || attempt_.error, "a pause ends an attempt");
-  DCHECK(!attempt_.released || closing || phase_ == P::kIdle || phase_ > P::kReleasing, "flows go at the end");
+  DCHECK(!attempt_.released || closing || phase_ == P::kIdle || phase_ > P::kReleasing,
+         "flows go at the end");
   DCHECK(!forgetting_ || phase_ == P::kForgetting || closing, "one attempt asks to forget");
   DCHECK(phase_ != P::kParting || !parting_.words.empty(), "the peer is told something");
 }

@@ -41,6 +41,7 @@ void Leg::close(uint64_t now_ns, Effects& out) {
   } else {
     lanes_.close(out);
   }
+  if (claim_ == Claim::kAdopted) claim_ = Claim::kNone;  // the next attempt opens flows of its own
   enter(P::kClosing, now_ns);
 }
 

@@ -45,7 +45,6 @@ bool Siblings::all_away() const {
 }
 
 void Siblings::check_invariants() const {
-  if (!base::dchecks_enabled) return;
   const auto at = [this](Stage stage) { return std::ranges::count(legs_, stage, &Each::stage); };
   DCHECK(at(Stage::kBegins) <= 1, "one leg at a time begins");
   DCHECK(at(Stage::kClosesEnd) <= 1, "the data end is closed by one leg");

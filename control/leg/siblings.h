@@ -31,7 +31,6 @@ class Siblings {
   Stage stage(LegId leg) const { return legs_[leg].stage; }
   void set(LegId leg, Stage stage) {
     if (std::exchange(legs_[leg].stage, stage) != stage) ++changes_;
-    check_invariants();
   }
   uint64_t changes() const { return changes_; }  // so often some leg came to another stage
 
@@ -45,10 +44,9 @@ class Siblings {
   bool all_away() const;
   // Of the flows of all legs, in this attempt.
   board::FlowFigures figures() const;
+  void check_invariants() const;  // between two steps, where DCHECKs are on
 
  private:
-  void check_invariants() const;  // where DCHECKs are on
-
   struct Each {
     const LaneSet* lanes = nullptr;
     Stage stage = Stage::kAway;

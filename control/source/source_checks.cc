@@ -7,7 +7,6 @@ namespace sluice::transfer {
 
 void SourceEnd::check_invariants() const {
   DCHECK(running_ || legs_.begun() == 0, "legs move data within an attempt of the end");
-  DCHECK(!joined_ || running_, "a second leg joins an attempt");
   DCHECK(sender_.bytes_held() <= catalog().bytes_total(), "the peer has no more than there is");
   DCHECK(held_at_start_ <= catalog().bytes_total(), "nor had it at the beginning");
   DCHECK(list_.found.empty() || list_.phase == ListPhase::kFound || list_.phase == ListPhase::kNoting,

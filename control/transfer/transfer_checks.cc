@@ -23,7 +23,7 @@ void Transfer::check_invariants() const {
   // Its place: an attempt runs on one, and nobody keeps one while it rests.
   DCHECK(phase_ != P::kResting || turn_.place <= Place::kAside, "a transfer that rests holds no place");
   DCHECK(phase_ != P::kPaused || turn_.place == Place::kNone, "a paused transfer is in no queue");
-  DCHECK(phase_ < P::kEnding || turn_.place == Place::kNone, "nor is one that ends");
+  DCHECK(phase_ < P::kEnding || phase_ >= P::kLeaving || turn_.place == Place::kNone, "nor is one that ends");
   // Its end.
   DCHECK(!ending || outcome_, "unfinished files go once the end is certain");
   DCHECK(phase_ != P::kEnding || error_ || job_.complete(), "it succeeds when all of it is there");
@@ -32,9 +32,11 @@ void Transfer::check_invariants() const {
   DCHECK(release_ != Release::kLeave || phase_ == P::kLeaving, "files are left to the next control");
   DCHECK(release_ != Release::kPause || files_.away, "who rests without its files takes them again");
   // Its legs.
+  if (!detached_) job_.legs.check_invariants();
   DCHECK(phase_ == P::kParting || ends_.parting.empty(), "peers are told of the end last");
   for (const LegId id : ends_.parting) DCHECK(id < legs_.end_id(), "a leg of this transfer");
-  for (const LegId id : ends_.rested) DCHECK(legs_[id]->idle(), "a leg that waits has no attempt");
+  for (const LegId id : ends_.rested)
+    DCHECK(phase_ != P::kActive || legs_[id]->idle(), "a leg that waits has no attempt");
   for (const auto& each : legs_) each->check_invariants();
   // What it moves.
   if (!job_.has_end()) return;

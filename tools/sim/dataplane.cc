@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "dataplane/board/attach.h"
 #include "dataplane/crc/crc.h"
@@ -134,6 +136,7 @@ void Dataplane::step(uint32_t index) {
   const uint64_t now_ns = setup_.scheduler.now_ns();
   board_.dataplane_alive_ns.store(now_ns, std::memory_order_relaxed);
   const bool busy = r.worker->step(now_ns);
+  if (setup_.node == kSource && setup_.plan.forged_per_million == 0) check_credit();
   ++loops_;
   r.free_ns = now_ns + kLoopNs;
   for (uint32_t to = 0; to < workers_.size(); ++to) {
@@ -147,6 +150,22 @@ void Dataplane::step(uint32_t index) {
   const uint64_t idle_until_ns = now_ns + r.idle_ns;
   wake(index, due_ns > now_ns ? std::min(due_ns, idle_until_ns) : idle_until_ns);
   r.idle_ns = std::min(std::max(r.idle_ns, kIdleNsFirst) * 2, has_flows_ ? kIdleNsMax : kIdleNsMaxNoFlow);
+}
+
+// A sender has a first credit by its configuration. Later the newest status counts, which may name less than
+// was used: so it is looked at after each step. What the peer lists counts as opened even where its credit
+// had been given back.
+void Dataplane::check_credit() {
+  for (uint32_t slot = 0; slot < setup_.plan.legs * setup_.plan.lanes; ++slot) {
+    const board::FlowSlot& flow = board_.flows[slot];
+    if (flow.config.flow_id == 0) continue;
+    Credit& its = credit_[flow.config.flow_id];
+    its.most = std::max<uint64_t>({its.most, flow.config.credit_extents, flow.state.credit_extents});
+    const uint64_t opened = flow.state.opened_extents - std::exchange(its.opened, flow.state.opened_extents);
+    const uint64_t listed = flow.state.extents_done - std::exchange(its.listed, flow.state.extents_done);
+    if (its.opened > its.most && static_cast<int64_t>(opened - listed) > 0)
+      setup_.oracle.fail("a flow has gone beyond its credit");
+  }
 }
 
 void Dataplane::arrive(std::span<const uint8_t> frame) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -74,8 +75,14 @@ class Dataplane {
     uint64_t free_ns = 0;  // not before
     uint64_t idle_ns = 0;
   };
+  struct Credit {
+    uint64_t most = 0;  // that was granted
+    uint64_t opened = 0;
+    uint64_t listed = 0;
+  };
   void run(uint32_t index);
   void step(uint32_t index);
+  void check_credit();
 
   Setup setup_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -91,6 +98,7 @@ class Dataplane {
   Random random_;
   bool has_flows_ = false;
   uint64_t loops_ = 0;
+  std::map<uint64_t, Credit> credit_;  // of senders, by flow id
 };
 
 }  // namespace sluice::sim

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -36,7 +35,6 @@ class SessionLeg final : public board::BoardUser {
   std::optional<transfer::ClaimFlows> claim;
   bool asked_flows = false;
   bool asked_buffers = false;
-  std::map<uint64_t, uint64_t> credit_most;  // by flow id: the most that was granted
 
   // ---- the stream ----
   bool owns(Streams::Id of) const { return of == stream || of == calling || of == waiting; }
