@@ -11,7 +11,6 @@ void SourceEnd::check_invariants() const {
   DCHECK(held_at_start_ <= catalog().bytes_total(), "nor had it at the beginning");
   DCHECK(list_.found.empty() || list_.phase == ListPhase::kFound || list_.phase == ListPhase::kNoting,
          "what was found of a list is taken, or noted first");
-  DCHECK(!complete() || recheck_.idle(), "what is done is not doubted");
 }
 
 }  // namespace sluice::transfer

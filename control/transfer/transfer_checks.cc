@@ -15,7 +15,7 @@ void Transfer::check_invariants() const {
   DCHECK(!legs_.empty(), "a transfer has a leg");
   DCHECK(phase_ != P::kActive || !job_.legs.all_away(), "it is under way while a leg is");
   DCHECK(phase_ != P::kQueued || !under_way, "whoever waits for a place has no attempt");
-  DCHECK(phase_ != P::kOver || !under_way, "what is over asks for nothing");
+  DCHECK(phase_ != P::kOver || !under_way || detached_, "what is over asks for nothing");
   // Why there is no attempt.
   DCHECK(phase_ != P::kResting || rest_, "a rest has a reason");
   DCHECK(phase_ != P::kForgetting || rest_, "what is forgotten was interrupted");
@@ -33,7 +33,7 @@ void Transfer::check_invariants() const {
   DCHECK(release_ != Release::kPause || files_.away, "who rests without its files takes them again");
   // Its legs.
   if (!detached_) job_.legs.check_invariants();
-  DCHECK(phase_ == P::kParting || ends_.parting.empty(), "peers are told of the end last");
+  DCHECK(phase_ >= P::kParting || ends_.parting.empty(), "peers are told of the end last");
   for (const LegId id : ends_.parting) DCHECK(id < legs_.end_id(), "a leg of this transfer");
   for (const LegId id : ends_.rested)
     DCHECK(phase_ != P::kActive || legs_[id]->idle(), "a leg that waits has no attempt");
