@@ -65,10 +65,13 @@ void World::trouble(const Trouble& t) {
   }
 }
 
-// Who asks after the end is told without a session that could be overheard.
+// Who asks after the end is told without a session that could be overheard. What a destination does not know
+// any more, its source still knows.
 void World::tell_what_has_failed() {
-  const auto saved = hosts_[kDestination]->journal.sessions().find(asked_id_);
-  if (saved == hosts_[kDestination]->journal.sessions().end()) return;
+  const bool forgot = called_forgot_ && plan_.initiator == kSource;
+  const auto& sessions = hosts_[forgot ? kSource : kDestination]->journal.sessions();
+  const auto saved = sessions.find(asked_id_);
+  if (saved == sessions.end()) return;
   for (uint32_t i = 0; i < saved->second.files.size(); ++i) {
     if (saved->second.files[i].failed()) oracle_.reported_failed(i);
   }

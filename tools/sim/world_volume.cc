@@ -68,14 +68,7 @@ void World::lose_journal_of_called() {
   hosts_[called]->journal = Journal();
   called_forgot_ = true;
   oracle_.forgot(called);
-  if (called != kDestination) return;
-  oracle_.volume_went_back(false);
-  // What the source has ended with stands: it calls no more.
-  for (const auto& [id, saved] : hosts_[plan_.initiator]->journal.sessions()) {
-    if (id != asked_id_ || !transfer::has_ended(saved.record.state)) continue;
-    for (uint32_t i = 0; i < saved.files.size(); ++i)
-      if (saved.files[i].failed()) oracle_.reported_failed(i);
-  }
+  if (called == kDestination) oracle_.volume_went_back(false);
 }
 
 // Nobody knows of its sessions there any more, nor of unfinished files.
