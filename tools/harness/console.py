@@ -76,8 +76,11 @@ class Browser:
         found.update({name.replace("_", "-"): value for name, value in other.items()})
         return {name: value for name, value in found.items() if value}
 
+    def connection(self):
+        return http.client.HTTPConnection(self.console.host, timeout=120)
+
     def open(self, call, given, **headers):
-        connection = http.client.HTTPConnection(self.console.host, timeout=120)
+        connection = self.connection()
         body = given if isinstance(given, bytes) else json.dumps(given)
         connection.request("POST", f"/api/{call}", body, self.headers(**headers))
         return connection.getresponse()
