@@ -80,7 +80,13 @@ function useActions(panes, activeId, setActiveId, setOpen) {
     key: (key, of) => run(ACTIONS.find((one) => one.key === key).id, of),
     find: (pane) => document.querySelector(`[data-pane=${pane.id}] .filter`).focus(),
     pattern: (pane, take) => setOpen({ kind: "pattern", from: pane.id, take, targets: [] }),
-    other: (of) => { setActiveId(otherOf(of)); requestAnimationFrame(() => panes[otherOf(of)].focus.current?.focus()); },
+    other: (of) => {
+      setActiveId(otherOf(of));
+      const focus = () => panes[otherOf(of)].focus.current?.focus();
+      // At once, so that the next key goes there; on a phone the pane has yet to come.
+      if (panes[otherOf(of)].focus.current?.isConnected) focus();
+      else requestAnimationFrame(focus);
+    },
   };
 }
 
