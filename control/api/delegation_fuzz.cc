@@ -67,6 +67,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::require(static_cast<bool>(signature), "the key signs");
   const auto heard = check_delegation(console.pair.certificate_pem, bytes, *signature, kMethod, now_unix_ns);
   check(heard, now_unix_ns);
+  api::Delegation same;
+  if (same.ParseFromString(bytes) && same.method() == kMethod && same.unix_ns() == now_unix_ns)
+    fuzz::require(static_cast<bool>(heard), "what is for this call and of now is believed");
   if (heard) {
     // Another purpose, another byte, another call: what was signed is for this one alone.
     const auto elsewhere = identity::sign_with(console.key.get(), bytes.front() == ' ' ? "x" + bytes : bytes);
