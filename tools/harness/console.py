@@ -1,5 +1,6 @@
 # The console of a node (tools/console), as it is built, and a browser's side of it without a browser.
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import http.client
 import json
 import os
@@ -35,7 +36,14 @@ class Console:
     def ready(self):
         if not self.daemon.running():
             raise AssertionError(f"{self.daemon.name} ended; its log ends:\n{self.daemon.log_tail()}")
-        return bool(self.daemon.log_lines("the console serves")) and (self.node.directory / "console/desk.sock").exists()
+        # Of a life before there are lines, too; its desk is open once anybody may connect.
+        desk = self.node.directory / "console/desk.sock"
+        if not self.daemon.log_lines("the console serves"):
+            return False
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as caller:
+            caller.connect(str(desk))
+            return desk.stat().st_mode & 0o777 == 0o666
+        return False
 
     def stop(self):
         return self.daemon.stop()
