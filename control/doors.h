@@ -63,8 +63,7 @@ class Readers {
 // The socket of users who send and get as themselves, if the node has such users.
 class Users {
  public:
-  Users(asio::io_context& io, service::NodeNames& names, service::UsersDoor::AsUser as_user)
-      : door_(io, names, std::move(as_user)) {}
+  Users(asio::io_context& io, service::AsUser as_user) : door_(io, std::move(as_user)) {}
   Status start(const config::Node& node) {
     const std::filesystem::path socket = node.users_socket();
     if (node.users_group.empty()) {
@@ -106,7 +105,7 @@ inline Result<service::Person> person_of(const config::Node& node, uint32_t uid)
 class Console {
  public:
   Console(asio::io_context& io, service::NodeSessions& sessions, service::NodeNames& names,
-          node::Manager& manager, const config::Node& node, service::UsersDoor::AsUser as_user)
+          node::Manager& manager, const config::Node& node, service::AsUser as_user)
       : node_(node),
         door_(io, {.sessions = sessions,
                    .names = names,
@@ -176,12 +175,8 @@ class Doors {
         sessions_(manager, metrics_address, sandboxed),
         names_(manager),
         readers_(sessions_),
-        as_user_([&manager, metrics_address, sandboxed](uint32_t uid) {
-          return std::make_unique<service::NodeSessions>(
-              manager, metrics_address, sandboxed, transfer::User{.uid = uid, .name = users::name_of(uid)});
-        }),
-        users_(io, names_, as_user_),
-        console_(io, sessions_, names_, manager, node, as_user_) {}
+        users_(io, as_user(manager, metrics_address, sandboxed)),
+        console_(io, sessions_, names_, manager, node, as_user(manager, metrics_address, sandboxed)) {}
 
   Status start() {
     auto server = service::start_server(io_, sessions_, names_, node_.control_socket());
@@ -205,6 +200,18 @@ class Doors {
   }
 
  private:
+  static service::AsUser as_user(node::Manager& manager, const std::string& metrics_address,
+                                 const sandbox::State& sandboxed) {
+    const auto user = [](uint32_t uid) { return transfer::User{.uid = uid, .name = users::name_of(uid)}; };
+    return {
+        .sessions =
+            [&manager, metrics_address, sandboxed, user](uint32_t uid) {
+              return std::make_unique<service::NodeSessions>(manager, metrics_address, sandboxed, user(uid));
+            },
+        .names = [&manager,
+                  user](uint32_t uid) { return std::make_unique<service::NodeNames>(manager, user(uid)); }};
+  }
+
   asio::io_context& io_;
   node::Manager& manager_;
   const config::Node& node_;
@@ -212,7 +219,6 @@ class Doors {
   service::NodeNames names_;
   std::unique_ptr<service::Server> server_;
   Readers readers_;
-  const service::UsersDoor::AsUser as_user_;
   Users users_;
   Console console_;
 };

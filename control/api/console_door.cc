@@ -18,7 +18,6 @@
 #include "control/api/console_dispatch.h"
 #include "control/api/readers.h"
 #include "control/api/server.h"
-#include "control/api/users.h"
 #include "control/async/clock.h"
 #include "dataplane/base/local_socket.h"
 
@@ -182,8 +181,8 @@ Result<std::shared_ptr<Services>> ConsoleDoor::services(uint32_t uid, api::Deleg
       visitor->sessions = std::make_unique<ReadersSessions>(house_.sessions);
       visitor->names = std::make_unique<ReadersNames>();
     } else if (role == api::Delegation::USER) {
-      visitor->sessions = std::make_unique<UserSessions>(house_.as_user(uid), uid);
-      visitor->names = std::make_unique<UserNames>(house_.names);
+      visitor->sessions = std::make_unique<UserSessions>(house_.as_user.sessions(uid), uid);
+      visitor->names = std::make_unique<UserNames>(house_.as_user.names(uid));
     }
     SessionManager& sessions = visitor->sessions ? *visitor->sessions : house_.sessions;
     NamesManager& names = visitor->names ? *visitor->names : house_.names;

@@ -22,6 +22,7 @@
 
 #include "control/api/delegation.h"
 #include "control/api/services.h"
+#include "control/api/users.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::service {
@@ -41,7 +42,7 @@ class ConsoleDoor {
   struct House {
     SessionManager& sessions;  // an operator's
     NamesManager& names;
-    std::function<std::unique_ptr<SessionManager>(uint32_t uid)> as_user;
+    AsUser as_user;
     std::function<Result<Person>(uint32_t uid)> person;
     std::function<void(const ConsoleCall&)> audit;
     std::function<Result<std::string>(const api::Session&)> receipt;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 
+#include "control/api/fake_names_for_test.h"
 #include "control/api/fake_sessions_for_test.h"
 #include "control/api/services.h"
 #include "control/async/clock.h"
@@ -47,18 +48,20 @@ class ConsoleDoorTest : public ::testing::Test {
       }
     });
     door_ = std::make_unique<ConsoleDoor>(
-        control_.io, ConsoleDoor::House{.sessions = control_.sessions,
-                                        .names = control_.names,
-                                        .as_user = [this](uint32_t) { return as_user(); },
-                                        .person = person_of,
-                                        .audit =
-                                            [this](const ConsoleCall& call) {
-                                              const std::lock_guard lock(mutex_);
-                                              audited_.push_back(call);
-                                            },
-                                        .receipt = [](const api::Session& session) -> Result<std::string> {
-                                          return "receipt of " + session.id();
-                                        }});
+        control_.io,
+        ConsoleDoor::House{.sessions = control_.sessions,
+                           .names = control_.names,
+                           .as_user = {.sessions = [this](uint32_t) { return as_user(); },
+                                       .names = [](uint32_t) { return std::make_unique<FakeNames>(); }},
+                           .person = person_of,
+                           .audit =
+                               [this](const ConsoleCall& call) {
+                                 const std::lock_guard lock(mutex_);
+                                 audited_.push_back(call);
+                               },
+                           .receipt = [](const api::Session& session) -> Result<std::string> {
+                             return "receipt of " + session.id();
+                           }});
     socket_ = directory_ / "console.sock";
     ASSERT_TRUE(door_->start(socket_, ::geteuid(), key_.certificate_pem));
     channel_ = grpc::CreateChannel("unix:" + socket_.string(), grpc::InsecureChannelCredentials());

@@ -31,8 +31,8 @@ class FakeNames final : public NamesManager {
     co_return std::shared_ptr<NamesQuestion>(std::make_shared<Question>(*this, told));
   }
 
-  Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked_own,
-                                             const std::string& for_peer) override {
+  Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked_own, const std::string& for_peer,
+                                             exports::Abandoned) override {
     asked.emplace_back(for_peer.empty() ? "own" : "own, for " + for_peer, asked_own);
     if (own_refusal) return *own_refusal;
     return std::unique_ptr<OwnNames>(std::make_unique<Own>(own_pages));

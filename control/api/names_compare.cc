@@ -79,7 +79,8 @@ class NamesService::Comparing {
   grpc::Status begin() {
     const names::List own_list{.path = request_.own_path(), .recursive = true, .digests = request_.digests()};
     Result<std::unique_ptr<OwnNames>> listed =
-        service_.names_.list_own(own_list, own() == Side::kSource ? request_.peer() : "");
+        service_.names_.list_own(own_list, own() == Side::kSource ? request_.peer() : "",
+                                 [this] { return !service_.wanted(context_).ok(); });
     if (listed) {
       own_names_ = std::move(*listed);
     } else if (!is_nothing(own(), listed.error())) {

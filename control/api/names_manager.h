@@ -37,9 +37,10 @@ class OwnNames {
 class NamesManager {
  public:
   virtual ~NamesManager() = default;
-  // For a peer: only where it may look as well. Empty: for an operator.
-  virtual Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked,
-                                                     const std::string& for_peer) = 0;
+  // For a peer: only where it may look as well. Empty: for an operator. `abandoned` is asked now and then, by
+  // whoever calls next(): does nobody wait any more?
+  virtual Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked, const std::string& for_peer,
+                                                     exports::Abandoned abandoned) = 0;
   // Makes, moves or removes names; nothing else.
   virtual Result<names::Done> change_own(const names::Request& asked, exports::Pulse& pulse) = 0;
   virtual asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ask(std::string peer,

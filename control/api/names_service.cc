@@ -24,6 +24,7 @@ void put(const names::Entry& entry, api::NameEntry* to) {
   to->set_links(entry.links);
   to->set_allocated_bytes(entry.allocated_bytes);
   to->set_target(entry.target);
+  if (entry.digest) to->set_digest(*entry.digest);
   to->set_error_code(entry.error_code);
   to->set_error(entry.error);
 }
@@ -130,7 +131,8 @@ grpc::Status NamesService::change_own(grpc::ServerContext* context, const names:
 // On gRPC's own thread: the file system may be slow, and the client as well.
 grpc::Status NamesService::list_own(grpc::ServerContext* context, const names::List& asked,
                                     const TakePage& take) {
-  const Result<std::unique_ptr<OwnNames>> list = names_.list_own(asked, "");
+  const Result<std::unique_ptr<OwnNames>> list =
+      names_.list_own(asked, "", [&] { return !wanted(context).ok(); });
   if (!list) return to_grpc(context, list.error());
   for (bool wants = take({}); wants;) {
     if (const grpc::Status status = wanted(context); !status.ok()) return status;
@@ -153,7 +155,8 @@ grpc::Status NamesService::List(grpc::ServerContext* context, const api::ListNam
                           .itself = request->itself(),
                           .recursive = request->recursive(),
                           .glob = request->glob(),
-                          .unfinished = request->unfinished()};
+                          .unfinished = request->unfinished(),
+                          .digests = request->digests()};
   if (request->peer().empty()) return list_own(context, asked, write);
   names::Done done;
   return ask(context, request->peer(), asked, write, &done);

@@ -27,6 +27,7 @@ class Question final : public NamesQuestion {
 
 class List final : public OwnNames {
  public:
+  explicit List(exports::Abandoned abandoned) { pulse_.abandoned = std::move(abandoned); }
   Status open(const exports::Exports& exports, const names::List& asked, exports::Asker asker) {
     Result<std::unique_ptr<exports::Listing>> listing = exports.list(asked, pulse_, asker);
     if (!listing) return listing.error();
@@ -40,10 +41,31 @@ class List final : public OwnNames {
   std::unique_ptr<exports::Listing> listing_;
 };
 
+class ListOfUser final : public OwnNames {
+ public:
+  explicit ListOfUser(std::unique_ptr<exports::UserNames::List> list) : list_(std::move(list)) {}
+  Result<names::Page> next() override { return list_->next(); }
+
+ private:
+  const std::unique_ptr<exports::UserNames::List> list_;
+};
+
 }  // namespace
 
-Result<std::unique_ptr<OwnNames>> NodeNames::list_own(const names::List& asked, const std::string& for_peer) {
-  auto list = std::make_unique<List>();
+NodeNames::NodeNames(node::Manager& manager, std::optional<transfer::User> user)
+    : manager_(manager),
+      user_(std::move(user)),
+      as_user_(user_ ? manager.users().names_of(user_->uid) : nullptr) {}
+
+Result<std::unique_ptr<OwnNames>> NodeNames::list_own(const names::List& asked, const std::string& for_peer,
+                                                      exports::Abandoned abandoned) {
+  if (as_user_) {
+    Result<std::unique_ptr<exports::UserNames::List>> begun =
+        as_user_->list(asked, for_peer, std::move(abandoned));
+    if (!begun) return begun.error();
+    return std::unique_ptr<OwnNames>(std::make_unique<ListOfUser>(std::move(*begun)));
+  }
+  auto list = std::make_unique<List>(std::move(abandoned));
   const Status status = for_peer.empty()
                             ? list->open(manager_.exports(), asked, exports::Asker::kOperator)
                             : list->open(manager_.exports().for_peer(for_peer), asked, exports::Asker::kPeer);
@@ -52,6 +74,13 @@ Result<std::unique_ptr<OwnNames>> NodeNames::list_own(const names::List& asked, 
 }
 
 Result<names::Done> NodeNames::change_own(const names::Request& asked, exports::Pulse& pulse) {
+  Result<names::Done> done = change(asked, pulse);
+  manager_.audit().append(audit::names_changed("", asked, done, async::unix_ns(), user_));
+  return done;
+}
+
+Result<names::Done> NodeNames::change(const names::Request& asked, exports::Pulse& pulse) {
+  if (as_user_) return as_user_->change(asked, pulse);
   // What peers may write an operator may make and move, too.
   const exports::Exports all = manager_.exports().for_operator();
   Result<names::Done> done = Error{ErrorCode::kInternal, "no change of names"};
@@ -62,7 +91,6 @@ Result<names::Done> NodeNames::change_own(const names::Request& asked, exports::
   } else if (const auto* const removed = std::get_if<names::Remove>(&asked)) {
     done = manager_.exports().remove(*removed, pulse, exports::Asker::kOperator);
   }
-  manager_.audit().append(audit::names_changed("", asked, done, async::unix_ns()));
   return done;
 }
 

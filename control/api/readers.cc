@@ -68,7 +68,8 @@ asio::awaitable<Result<api::ComponentLevels>> ReadersSessions::set_component_lev
 // A call to a peer is something done.
 asio::awaitable<Result<api::PeerAnswer>> ReadersSessions::about(std::string) { co_return refusal(); }
 
-Result<std::unique_ptr<OwnNames>> ReadersNames::list_own(const names::List&, const std::string&) {
+Result<std::unique_ptr<OwnNames>> ReadersNames::list_own(const names::List&, const std::string&,
+                                                         exports::Abandoned) {
   return refusal();
 }
 Result<names::Done> ReadersNames::change_own(const names::Request&, exports::Pulse&) { return refusal(); }

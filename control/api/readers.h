@@ -55,7 +55,8 @@ class ReadersSessions final : public SessionManager {
 
 class ReadersNames final : public NamesManager {
  public:
-  Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked, const std::string& for_peer) override;
+  Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked, const std::string& for_peer,
+                                             exports::Abandoned abandoned) override;
   Result<names::Done> change_own(const names::Request& asked, exports::Pulse& pulse) override;
   asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ask(std::string peer,
                                                               names::Request request) override;

@@ -127,19 +127,20 @@ asio::awaitable<Result<api::PeerAnswer>> UserSessions::about(std::string) {
   co_return for_operators("to ask a peer about itself");
 }
 
-Result<std::unique_ptr<OwnNames>> UserNames::list_own(const names::List&, const std::string&) {
-  return for_operators("to list files of this node by way of its daemon");
+Result<std::unique_ptr<OwnNames>> UserNames::list_own(const names::List& asked, const std::string& for_peer,
+                                                      exports::Abandoned abandoned) {
+  return all_->list_own(asked, for_peer, std::move(abandoned));
 }
 
-Result<names::Done> UserNames::change_own(const names::Request&, exports::Pulse&) {
-  return for_operators("to make, move or remove files of this node by way of its daemon");
+Result<names::Done> UserNames::change_own(const names::Request& asked, exports::Pulse& pulse) {
+  return all_->change_own(asked, pulse);
 }
 
 asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> UserNames::ask(std::string peer,
                                                                        names::Request request) {
   if (!std::holds_alternative<names::List>(request))
     co_return for_operators("to make, move or remove names at a peer");
-  co_return co_await all_.ask(std::move(peer), std::move(request));
+  co_return co_await all_->ask(std::move(peer), std::move(request));
 }
 
 }  // namespace sluice::service

@@ -1,12 +1,13 @@
 // What a user of this host sees and does who sends and gets as himself ([control] users_group): his own
-// sessions, whole, and the node as those see it who may only look. Sessions of others are to him as if they
-// were not there.
+// sessions, whole, his names, and the node as those see it who may only look. Sessions of others are to him
+// as if they were not there.
 //
 // Stands before the real managers, one for each user. On the io_context's thread, as they are.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -64,17 +65,27 @@ class UserSessions final : public SessionManager {
   mutable std::map<std::string, bool> ended_;  // of which it is known whether they are his
 };
 
-// He may look at what a peer has, as far as this node may; all else about names is the operators'.
+// Of this node he sees and changes names as himself; he may look at what a peer has, as far as this node may.
+// To change names at a peer is the operators', since the peer knows the node alone.
 class UserNames final : public NamesManager {
  public:
-  explicit UserNames(NamesManager& all) : all_(all) {}
-  Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked, const std::string& for_peer) override;
+  // `as_user`: which sees and changes names as this user.
+  explicit UserNames(std::unique_ptr<NamesManager> as_user) : all_(std::move(as_user)) {}
+  Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked, const std::string& for_peer,
+                                             exports::Abandoned abandoned) override;
   Result<names::Done> change_own(const names::Request& asked, exports::Pulse& pulse) override;
   asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ask(std::string peer,
                                                               names::Request request) override;
 
  private:
-  NamesManager& all_;
+  const std::unique_ptr<NamesManager> all_;
+};
+
+// Makes what stands behind these, for one user: which shows all sessions and begins his, and which sees and
+// changes names as him.
+struct AsUser {
+  std::function<std::unique_ptr<SessionManager>(uint32_t uid)> sessions;
+  std::function<std::unique_ptr<NamesManager>(uint32_t uid)> names;
 };
 
 }  // namespace sluice::service

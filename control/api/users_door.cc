@@ -25,16 +25,15 @@ constexpr int kThreadsOfUser = 64;  // each watcher holds one
 }  // namespace
 
 struct UsersDoor::Visitor {
-  Visitor(std::unique_ptr<SessionManager> as_user, NamesManager& all_names, uint32_t uid)
-      : sessions(std::move(as_user), uid), names(all_names) {}
+  Visitor(const AsUser& as_user, uint32_t uid)
+      : sessions(as_user.sessions(uid), uid), names(as_user.names(uid)) {}
   UserSessions sessions;
   UserNames names;
   std::unique_ptr<Server> server;
   bool is_member = false;
 };
 
-UsersDoor::UsersDoor(asio::io_context& io, NamesManager& names, AsUser as_user)
-    : io_(io), names_(names), as_user_(std::move(as_user)) {}
+UsersDoor::UsersDoor(asio::io_context& io, AsUser as_user) : io_(io), as_user_(std::move(as_user)) {}
 
 UsersDoor::~UsersDoor() { stop(); }
 
@@ -111,7 +110,7 @@ Result<UsersDoor::Visitor*> UsersDoor::visitor(uint32_t uid) {
   if (!member && static_cast<size_t>(strangers) >= kStrangersAtOnce) return member.error();
   if (visitors_.size() >= kUsersAtOnce)
     return Error{ErrorCode::kResources, std::to_string(kUsersAtOnce) + " users are connected already"};
-  auto fresh = std::make_unique<Visitor>(as_user_(uid), names_, uid);
+  auto fresh = std::make_unique<Visitor>(as_user_, uid);
   fresh->is_member = static_cast<bool>(member);
   auto server = start_server(io_, fresh->sessions, fresh->names, kThreadsOfUser);
   if (!server) {

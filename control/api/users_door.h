@@ -28,9 +28,7 @@ inline constexpr size_t kConnectionsOfUser = 32;
 
 class UsersDoor {
  public:
-  // Shows all sessions, and begins those of this user.
-  using AsUser = std::function<std::unique_ptr<SessionManager>(uint32_t uid)>;
-  UsersDoor(asio::io_context& io, NamesManager& names, AsUser as_user);
+  UsersDoor(asio::io_context& io, AsUser as_user);
   ~UsersDoor();
 
   // Whoever has the socket's group may connect, under any number that a user namespace gives him.
@@ -54,7 +52,6 @@ class UsersDoor {
   void dispose(std::unique_ptr<Visitor> visitor);
 
   asio::io_context& io_;
-  NamesManager& names_;
   const AsUser as_user_;
   IsMember is_member_;
   std::filesystem::path socket_;

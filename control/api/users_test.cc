@@ -15,6 +15,7 @@
 #include <asio/detached.hpp>
 #include <cstring>
 
+#include "control/api/fake_names_for_test.h"
 #include "control/api/fake_sessions_for_test.h"
 #include "control/api/users_door.h"
 #include "control/proto/api.grpc.pb.h"
@@ -108,15 +109,24 @@ TEST_F(UserSessionsTest, TouchesNoneOfOthers) {
 TEST_F(UserSessionsTest, WhatIsTheNodesIsTheOperators) {
   EXPECT_FALSE(answer(ada_->set_component_level({})));
   EXPECT_FALSE(answer(ada_->about("beta")));
-  FakeNames names;
-  UserNames his(names);
-  exports::Pulse pulse;
-  EXPECT_FALSE(his.list_own({}, ""));
-  EXPECT_FALSE(his.change_own(names::Remove{}, pulse));
+  UserNames his(std::make_unique<FakeNames>());
   EXPECT_FALSE(answer(his.ask("beta", names::Remove{})));
   EXPECT_FALSE(answer(his.ask("beta", names::MakeDirectory{})));
   EXPECT_FALSE(answer(his.ask("beta", names::Move{})));
   EXPECT_TRUE(answer(his.ask("beta", names::List{})));
+}
+
+TEST_F(UserSessionsTest, HisNamesOfThisNodeHeSeesAndChangesAsHimself) {
+  auto as_user = std::make_unique<FakeNames>();
+  FakeNames& asked = *as_user;
+  asked.done.entries = 1;
+  UserNames his(std::move(as_user));
+  exports::Pulse pulse;
+  EXPECT_TRUE(his.list_own({.path = "data"}, "", {}));
+  EXPECT_TRUE(his.list_own({.path = "data"}, "beta", {}));
+  EXPECT_EQ(his.change_own(names::Remove{.path = "data/x"}, pulse)->entries, 1U);
+  ASSERT_EQ(asked.asked.size(), 3U);
+  EXPECT_EQ(asked.asked[1].first, "own, for beta");
 }
 
 // A connection of this user: the kernel notes whose thread it was. The C library would change all threads.
@@ -137,12 +147,15 @@ class UsersDoorTest : public ::testing::Test {
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be other users";
     path_ = control_.directory / "run" / "users.sock";
-    door_ = std::make_unique<UsersDoor>(control_.io, control_.names, [this](uint32_t uid) {
-      asked_.push_back(uid);
-      auto all = std::make_unique<FakeSessions>();
-      fill(*all);
-      return all;
-    });
+    door_ = std::make_unique<UsersDoor>(
+        control_.io, AsUser{.sessions =
+                                [this](uint32_t uid) {
+                                  asked_.push_back(uid);
+                                  auto all = std::make_unique<FakeSessions>();
+                                  fill(*all);
+                                  return all;
+                                },
+                            .names = [](uint32_t) { return std::make_unique<FakeNames>(); }});
     const Status started = door_->start(path_, [this](uint32_t uid) {
       return uid >= strangers_from_ ? Status(Error{ErrorCode::kConfiguration, "no member"}) : Status();
     });

@@ -82,6 +82,12 @@ TEST(Audit, ChangesOfNamesAreToldAlsoWhenTheyAreRefused) {
   EXPECT_EQ(refused["asked_by"], "operator");
   EXPECT_FALSE(refused.contains("peer"));
   EXPECT_EQ(refused["result"], "outside_exports");
+  const Json as_user =
+      Json::parse(names_changed("", names::MakeDirectory{.path = "x"}, names::Done{.entries = 1}, kNow,
+                                transfer::User{.uid = 1001, .name = "carol"}));
+  EXPECT_EQ(as_user["asked_by"], "user");
+  EXPECT_EQ(as_user["user"], "carol");
+  EXPECT_EQ(as_user["uid"], 1001);
 }
 
 class AuditLogTest : public testing::Test {

@@ -84,9 +84,10 @@ std::string session_ended(const transfer::View& view, int64_t now_unix_ns) {
 }
 
 std::string names_changed(std::string_view peer, const names::Request& asked,
-                          const Result<names::Done>& outcome, int64_t now_unix_ns) {
+                          const Result<names::Done>& outcome, int64_t now_unix_ns,
+                          const std::optional<transfer::User>& user) {
   Json json = begun("names_changed", now_unix_ns);
-  put_asker(json, peer.empty());
+  put_asker(json, peer.empty(), user);
   if (!peer.empty()) json["peer"] = peer;
   json["asked"] = names::shown(asked);
   put_error(json, outcome ? nullptr : &outcome.error());

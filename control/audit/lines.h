@@ -20,8 +20,9 @@ inline constexpr size_t kFilesTold = 100;  // of a session that has ended
 std::string session_begun(std::string_view id, transfer::Role role, bool initiator, std::string_view peer,
                           const std::optional<transfer::User>& user, int64_t now_unix_ns);
 std::string session_ended(const transfer::View& view, int64_t now_unix_ns);
-// `peer` empty: asked for by an operator of this node. Also of what was refused.
+// `peer` empty: asked for by `user` of this host, or by an operator. Also of what was refused.
 std::string names_changed(std::string_view peer, const names::Request& asked,
-                          const Result<names::Done>& outcome, int64_t now_unix_ns);
+                          const Result<names::Done>& outcome, int64_t now_unix_ns,
+                          const std::optional<transfer::User>& user = {});
 
 }  // namespace sluice::audit

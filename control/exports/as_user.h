@@ -6,10 +6,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "control/exports/exports.h"
+#include "control/exports/pulse.h"
+#include "control/names/words.h"
 
 namespace sluice::exports {
 
@@ -47,6 +50,25 @@ class UserFiles {
   virtual Committed commit(const UserFile& file) = 0;
   virtual Status drop(const UserFile& file) = 0;
   virtual Result<bool> is_committed(const UserFile& file) = 0;
+};
+
+// Names of this host as one of its users sees and changes them, where exports are.
+class UserNames {
+ public:
+  class List {
+   public:
+    virtual ~List() = default;
+    virtual Result<names::Page> next() = 0;  // without entries: it is complete
+  };
+
+  virtual ~UserNames() = default;
+  // For a peer: only where it may look as well. Errors as of Exports::list, and of UserFiles::there();
+  // kCancelled: it was abandoned.
+  virtual Result<std::unique_ptr<List>> list(const names::List& asked, const std::string& for_peer,
+                                             Abandoned abandoned) = 0;
+  // As an operator changes them who has no more rights than this user. Errors as of Exports; kCancelled: the
+  // pulse was told to stop.
+  virtual Result<names::Done> change(const names::Request& asked, Pulse& pulse) = 0;
 };
 
 }  // namespace sluice::exports

@@ -56,6 +56,8 @@ class Manager {
   // What `sluice verify` reads back, and where.
   asio::awaitable<Result<ToVerify>> verification(std::string id) const;
   VerifyPlace verify_place(std::shared_ptr<const exports::Exports> exports) const;
+  // Who does things as users of this host. Any thread.
+  const users::Client& users() const { return services_->users; }
   // Where processes call that open files for their user, outside the exports.
   users::Callers& callers() { return services_->callers; }
   const exports::Exports& exports() const { return services_->exports; }

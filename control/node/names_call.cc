@@ -8,7 +8,7 @@
 #include <asio/steady_timer.hpp>
 
 #include "control/peer/codec.h"
-#include "control/peer/names_codec.h"
+#include "control/proto/names_codec.h"
 #include "control/runtime/leg_stream.h"
 #include "dataplane/base/check.h"
 

@@ -4,7 +4,7 @@
 #include "control/names/list_check.h"
 #include "control/peer/codec.h"
 #include "control/peer/messages_for_test.h"
-#include "control/peer/names_codec.h"
+#include "control/proto/names_codec.h"
 #include "dataplane/base/input_for_fuzz.h"
 
 namespace {

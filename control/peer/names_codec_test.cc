@@ -1,6 +1,6 @@
 // Words about names there and back. docs/WIRE.md, 2.6.
 // SPDX-License-Identifier: Apache-2.0
-#include "control/peer/names_codec.h"
+#include "control/proto/names_codec.h"
 
 #include <gtest/gtest.h>
 

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/users/client.h"
 
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "control/users/asking.h"
+#include "control/users/asking_names.h"
+#include "control/users/greeting.h"
 #include "control/users/lifeline.h"
 
 namespace sluice::users {
-namespace {
-
-constexpr std::chrono::seconds kHelloLimit{20};  // who is he? A directory of users may be slow
-
-}  // namespace
 
 class Client::Link final : public Asking {
  public:
@@ -31,23 +26,13 @@ class Client::Link final : public Asking {
 
  private:
   Status connect() override {
-    UniqueFd socket = connect_to(socket_);
-    if (!socket) return lost(errno);
-    channel_.emplace(std::move(socket));
-    channel_->give_up_with(lifeline_->watched());
-    Heard heard;
-    const int reason = exchange(hello(uid()), -1, kHelloLimit, &heard);
-    Status status = reason == 0 ? heard.answer.status() : Status(lost(reason));
-    if (!status) channel_.reset();
-    return status;
+    Result<Channel> greeted = greet(socket_, uid(), lifeline_->watched());
+    if (!greeted) return greeted.error();
+    channel_.emplace(std::move(*greeted));
+    return {};
   }
 
-  Error lost(int reason) const override {
-    return {ErrorCode::kDaemonNotRunning,
-            "sluice-users, which opens files as the users of this host, does not "
-            "answer at " +
-                socket_.string() + " (" + std::strerror(reason) + "): start it, or see its log"};
-  }
+  Error lost(int reason) const override { return no_helper(socket_, reason); }
 
   const std::filesystem::path socket_;
   const std::shared_ptr<Lifeline> lifeline_;
@@ -70,6 +55,10 @@ std::shared_ptr<exports::UserFiles> Client::of(uint32_t uid) const {
     known = link;
   }
   return link;
+}
+
+std::unique_ptr<exports::UserNames> Client::names_of(uint32_t uid) const {
+  return std::make_unique<AskingNames>(socket_, uid, lifeline_);
 }
 
 }  // namespace sluice::users

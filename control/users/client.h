@@ -22,6 +22,8 @@ class Client {
   explicit Client(std::filesystem::path socket);
   ~Client();
   std::shared_ptr<exports::UserFiles> of(uint32_t uid) const;
+  // Each list and each change has a connection and a process of its own, for as long as it takes.
+  std::unique_ptr<exports::UserNames> names_of(uint32_t uid) const;
   // From now on nothing is waited for: what is asked fails, as if the helper had gone.
   void give_up() const;
 

@@ -197,6 +197,87 @@ TEST_F(UsersServed, WhoIsRefusedOrFindsNobodyIsTold) {
   EXPECT_NE(none.error().message.find("sluice-users"), std::string::npos);
 }
 
+// All entries of a list, or why there is none.
+Result<std::vector<names::Entry>> all_of(const Client& client, const names::List& asked,
+                                         const std::string& peer = "") {
+  const auto list = client.names_of(4711)->list(asked, peer, {});
+  if (!list) return list.error();
+  std::vector<names::Entry> found;
+  while (true) {
+    Result<names::Page> page = (*list)->next();
+    if (!page) return page.error();
+    if (page->entries.empty()) return found;
+    found.insert(found.end(), page->entries.begin(), page->entries.end());
+  }
+}
+
+TEST_F(UsersServed, NamesAreListedWhollyHoweverManyThereAre) {
+  constexpr size_t kMany = 3000;  // several pages
+  for (size_t i = 0; i < kMany; ++i) std::ofstream(base_ / "data" / ("name" + std::to_string(10'000 + i)));
+  const auto found = all_of(*client_, {.path = "data"});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(greeted_, 4711U);
+  ASSERT_EQ(found->size(), kMany);
+  EXPECT_EQ(found->back().path, "name12999");
+  const auto roots = all_of(*client_, {});
+  ASSERT_TRUE(roots) << roots.error().message;
+  EXPECT_EQ(roots->size(), 2U);
+  const auto none = all_of(*client_, {.path = "data/../mine"});
+  EXPECT_FALSE(none);
+  EXPECT_EQ(all_of(*client_, {.path = "data/nothing"}).error().code, ErrorCode::kSourceUnreadable);
+}
+
+TEST_F(UsersServed, ForAPeerOnlyThatIsListedWhereItMayLook) {
+  EXPECT_TRUE(all_of(*client_, {.path = "mine"}));
+  EXPECT_TRUE(all_of(*client_, {.path = "mine"}, "gamma"));
+  EXPECT_EQ(all_of(*client_, {.path = "mine"}, "beta").error().code, ErrorCode::kOutsideExports);
+}
+
+TEST_F(UsersServed, NamesAreMadeMovedAndRemoved) {
+  const auto his = client_->names_of(4711);
+  exports::Pulse pulse;
+  const auto made = his->change(names::MakeDirectory{.path = "data/a/b", .parents = true}, pulse);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(fs::is_directory(base_ / "data/a/b"));
+  ASSERT_TRUE(his->change(names::Move{.from = "data/a/b", .to = "data/c"}, pulse));
+  EXPECT_EQ(his->change(names::MakeDirectory{.path = "data/c"}, pulse).error().code,
+            ErrorCode::kDestinationExists);
+  const auto gone = his->change(names::Remove{.path = "data/c", .recursive = true}, pulse);
+  ASSERT_TRUE(gone) << gone.error().message;
+  EXPECT_EQ(gone->entries, 1U);
+  EXPECT_FALSE(fs::exists(base_ / "data/c"));
+  EXPECT_FALSE(his->change(names::Remove{.path = "/etc/passwd"}, pulse));
+}
+
+// The work is done by another process, which sees that nobody waits any more.
+TEST_F(UsersServed, AChangeThatNobodyWantsAnyMoreIsStopped) {
+  fs::create_directory(base_ / "data/tree");
+  for (int i = 0; i < 300; ++i) std::ofstream(base_ / "data/tree" / std::to_string(i));
+  int both[2] = {};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, both), 0);
+  Channel here{UniqueFd(both[0])};
+  {
+    Channel there{UniqueFd(both[1])};
+    ASSERT_EQ(there.send(encode(Call{.kind = Kind::kNames,
+                                     .file = {},
+                                     .names = names::Remove{.path = "data/tree", .recursive = true}}),
+                         {}, std::chrono::seconds(60)),
+              0);
+  }  // and hangs up
+  EXPECT_FALSE(users::serve(here, {.exports = exports_}, std::chrono::seconds(60)));
+  EXPECT_GT(std::distance(fs::directory_iterator(base_ / "data/tree"), {}), 0);
+}
+
+TEST_F(UsersServed, WhoMayNotIsToldSoAboutNamesToo) {
+  refuse_ = true;
+  exports::Pulse pulse;
+  EXPECT_EQ(all_of(*client_, {.path = "data"}).error().message, "he may not");
+  EXPECT_EQ(client_->names_of(4711)->change(names::Remove{.path = "data/x"}, pulse).error().message,
+            "he may not");
+  const Client nobody(base_ / "nowhere");
+  EXPECT_EQ(all_of(nobody, {}).error().code, ErrorCode::kDaemonNotRunning);
+}
+
 // Stands for one who has taken the user's process over.
 class Liar final : public exports::UserFiles {
  public:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "control/exports/exports.h"
+#include "control/users/served_names.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::users {
@@ -75,6 +76,8 @@ class Work {
       case Kind::kIsCommitted:
         return is_committed();
       case Kind::kGoodbye:
+      case Kind::kNames:
+      case Kind::kMore:
         break;
     }
     return {};
@@ -161,12 +164,17 @@ class Work {
 }  // namespace
 
 bool serve(Channel& channel, const Served& served, std::chrono::milliseconds idle) {
+  ServedNames names(served, channel);
   while (true) {
     Parcel parcel;
     if (channel.receive(&parcel, idle) != 0) return false;
     std::optional<Call> call = decode_call(parcel.bytes);
     if (!call || parcel.descriptors.size() > 1) return false;
     if (call->kind == Kind::kGoodbye) return true;
+    if (call->kind == Kind::kNames || call->kind == Kind::kMore) {
+      if (channel.send(encode(names.answer(*call)), {}, kSendLimit) != 0) return false;
+      continue;
+    }
     UniqueFd fd;
     if (!parcel.descriptors.empty()) fd = std::move(parcel.descriptors.front());
     // Anew each time: what the user may reach, and what is mounted, changes.

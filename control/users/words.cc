@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "control/catalog/catalog.h"
+#include "control/proto/names_codec.h"
 #include "control/proto/users.pb.h"
 #include "dataplane/base/file_time.h"
 #include "dataplane/base/path.h"
@@ -34,6 +35,28 @@ std::string parcel(const auto& message) { return message.SerializeAsString(); }
 bool parse(std::string_view bytes, auto* message) {
   return bytes.size() <= kMessageBytesMax &&
          message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+// Bounded, and its texts printable; nothing: it is none.
+std::optional<names::Word> word_of(const std::string& bytes) {
+  peer::PeerMessage message;
+  if (!message.ParseFromString(bytes)) return std::nullopt;
+  std::optional<names::Word> word = peer::word_from_wire(message);
+  if (!word || !names::admit(&*word)) return std::nullopt;
+  return word;
+}
+
+// Lists and changes of names: they name no file.
+std::optional<Call> names_call(const wire::Call& message) {
+  Call call{.kind = static_cast<Kind>(message.kind()), .file = {}, .names = {}};
+  call.file.peer = message.peer();
+  if (!plain(call.file.peer, kNameMax)) return std::nullopt;
+  if (call.kind == Kind::kMore) return call;
+  std::optional<names::Word> word = word_of(message.names());
+  const auto* const request = word ? std::get_if<names::Request>(&*word) : nullptr;
+  if (request == nullptr) return std::nullopt;
+  call.names = *request;
+  return call;
 }
 
 Result<wire::Hello> hello_of(std::string_view bytes) {
@@ -101,6 +124,7 @@ std::string encode(const Call& call) {
   message.mutable_identity()->set_inode(identity.inode);
   message.mutable_identity()->set_generation(identity.generation);
   message.mutable_identity()->set_birth_ns(identity.birth_ns);
+  if (call.names) message.set_names(peer::to_wire(*call.names).SerializeAsString());
   if (message.ByteSizeLong() > kMessageBytesMax) message.clear_holes();
   return parcel(message);
 }
@@ -111,6 +135,7 @@ std::string encode(const Answer& answer) {
   message.set_error(answer.error.message.substr(0, kErrorMax));
   message.set_found(answer.found);
   message.set_name_path(answer.name_path);
+  if (answer.names) message.set_names(peer::to_wire(*answer.names).SerializeAsString());
   message.set_version(kVersion);
   return parcel(message);
 }
@@ -120,6 +145,7 @@ std::optional<Call> decode_call(std::string_view bytes) {
   if (!parse(bytes, &message)) return std::nullopt;
   if (message.kind() < wire::Call::OPEN_SOURCE || message.kind() > static_cast<int>(kKindLast))
     return std::nullopt;
+  if (message.kind() == wire::Call::NAMES || message.kind() == wire::Call::MORE) return names_call(message);
   Call call;
   call.kind = static_cast<Kind>(message.kind());
   exports::DestinationSpec& spec = call.file.spec;
@@ -151,7 +177,12 @@ std::optional<Answer> decode_answer(std::string_view bytes) {
     return std::nullopt;
   Answer answer{.error = {static_cast<ErrorCode>(message.error_code()), message.error()},
                 .found = message.found(),
-                .name_path = message.name_path()};
+                .name_path = message.name_path(),
+                .names = {}};
+  if (!message.names().empty()) {
+    answer.names = word_of(message.names());
+    if (!answer.names || std::holds_alternative<names::Request>(*answer.names)) return std::nullopt;
+  }
   const bool good = answer.error.message.size() <= kErrorMax &&
                     plain(answer.name_path, 2 * base::kPathBytesMax) &&
                     (answer.error.code == ErrorCode::kOk) == answer.error.message.empty();

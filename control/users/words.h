@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "control/exports/as_user.h"
+#include "control/names/words.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::users {
@@ -29,18 +30,22 @@ enum class Kind : uint8_t {
   kDrop,
   kIsCommitted,
   kGoodbye,  // nothing more is wanted; without an answer
+  kNames,    // a list of names, or a change of one
+  kMore,     // of that list
 };
-inline constexpr Kind kKindLast = Kind::kGoodbye;
+inline constexpr Kind kKindLast = Kind::kMore;
 
 struct Call {
   Kind kind = Kind::kOpenSource;
-  exports::UserFile file;  // without its descriptor, which stands beside the message
+  exports::UserFile file;                    // without its descriptor, which stands beside the message
+  std::optional<names::Request> names = {};  // of kNames
 };
 
 struct Answer {
   Error error{ErrorCode::kOk, ""};
   bool found = false;
   std::string name_path;
+  std::optional<names::Word> names = {};  // a Page, or Done
 
   Status status() const { return error.code == ErrorCode::kOk ? Status() : Status(error); }
 };

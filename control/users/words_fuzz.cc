@@ -14,15 +14,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto token = token_of_hello(bytes); token && !is_token(*token)) std::abort();
   if (const auto call = decode_call(bytes)) {
     const auto again = decode_call(encode(*call));
+    const bool of_names = call->kind == Kind::kNames || call->kind == Kind::kMore;
     if (!again || again->kind != call->kind || again->file.spec.path != call->file.spec.path ||
         again->file.spec.name != call->file.spec.name || again->file.spec.size != call->file.spec.size ||
-        !call->file.spec.path.starts_with('/') || call->file.spec.path.find('\0') != std::string::npos)
+        (of_names ? !call->file.spec.path.empty() : !call->file.spec.path.starts_with('/')) ||
+        call->file.spec.path.find('\0') != std::string::npos)
+      std::abort();
+    if ((call->kind == Kind::kNames) != call->names.has_value() ||
+        (call->names && shown(*again->names) != shown(*call->names)))
       std::abort();
   }
   if (const auto answer = decode_answer(bytes)) {
     const auto again = decode_answer(encode(*answer));
     if (!again || again->error.code != answer->error.code || again->error.message != answer->error.message ||
-        again->name_path != answer->name_path || again->found != answer->found)
+        again->name_path != answer->name_path || again->found != answer->found ||
+        again->names.has_value() != answer->names.has_value())
       std::abort();
   }
   return 0;

@@ -41,6 +41,40 @@ TEST(UsersWords, ACallComesAsItWasSaid) {
   EXPECT_TRUE(catalog::same_file(heard->file.identity, said.file.identity));
 }
 
+TEST(UsersWords, NamesAreAskedForAndToldAsTheyWereSaid) {
+  Call said{.kind = Kind::kNames,
+            .file = {},
+            .names = names::List{.path = "data/\xff", .recursive = true, .digests = true}};
+  said.file.peer = "beta";
+  const std::optional<Call> heard = decode_call(encode(said));
+  ASSERT_TRUE(heard && heard->names);
+  EXPECT_EQ(heard->file.peer, "beta");
+  const auto& list = std::get<names::List>(*heard->names);
+  EXPECT_TRUE(list.path == "data/\xff" && list.recursive && list.digests);
+  EXPECT_EQ(decode_call(encode(Call{.kind = Kind::kMore, .file = {}}))->kind, Kind::kMore);
+  names::Page page;
+  page.entries.push_back({.path = "x", .type = names::Type::kFile, .size_bytes = 7, .digest = 9});
+  const std::optional<Answer> told = decode_answer(encode(Answer{.names = page}));
+  ASSERT_TRUE(told && told->names);
+  EXPECT_EQ(std::get<names::Page>(*told->names).entries.at(0).digest, 9U);
+  const std::optional<Answer> over = decode_answer(encode(Answer{.names = names::Done{.entries = 3}}));
+  ASSERT_TRUE(over && over->names);
+  EXPECT_EQ(std::get<names::Done>(*over->names).entries, 3U);
+}
+
+TEST(UsersWords, WhatIsNoRequestOrNoListIsRefused) {
+  EXPECT_FALSE(decode_call(encode(Call{.kind = Kind::kNames, .file = {}})));
+  EXPECT_FALSE(
+      decode_call(encode(Call{.kind = Kind::kNames,
+                              .file = {},
+                              .names = names::List{.path = std::string(names::kPathBytesMax + 1, 'x')}})));
+  EXPECT_FALSE(decode_answer(encode(Answer{.names = names::Page{}})));
+  EXPECT_FALSE(decode_answer(encode(Answer{.names = names::Request(names::List{})})));
+  names::Page odd;
+  odd.entries.push_back({.path = "../up"});
+  EXPECT_FALSE(decode_answer(encode(Answer{.names = odd})));
+}
+
 TEST(UsersWords, AnAnswerComesAsItWasSaidAndIsNeverEmpty) {
   EXPECT_FALSE(encode(Answer()).empty());
   const std::optional<Answer> well = decode_answer(encode(Answer{.found = true, .name_path = "/srv/x"}));

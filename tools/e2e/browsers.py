@@ -20,9 +20,9 @@ def missing():
     return "" if CHROMIUM else "no chromium: apt-get install chromium"
 
 
-def launch(playwright):
+def launch(playwright, *more):
     """Not by bypassing the policy of the pages: what they may not do, a test may not do either."""
-    options = ["--disable-dev-shm-usage", "--font-render-hinting=none"]
+    options = ["--disable-dev-shm-usage", "--font-render-hinting=none", *more]
     if os.geteuid() == 0:
         options.append("--no-sandbox")
     return playwright.chromium.launch(executable_path=CHROMIUM, args=options)

@@ -230,6 +230,7 @@ def test_a_session_is_watched_steered_and_survives_the_page(window, open_window,
     detail.get_by_role("button", name="Limit", exact=True).click()
     other.page.get_by_role("textbox", name=re.compile("^bit.s on")).fill("0")
     other.page.get_by_role("dialog").get_by_role("button", name="Limit").click()
+    expect(other.page.get_by_role("dialog")).to_have_count(0)
     detail.get_by_role("button", name="Cancel").click()
     other.page.get_by_role("button", name="Cancel the session").click()
     expect(detail.locator(".detail-head .pill")).to_have_text("cancelled")
@@ -247,6 +248,46 @@ def test_the_page_recovers_from_whatever_dies(window, pair, consoles):
     expect(page.get_by_role("status")).to_have_count(0)
     page.get_by_label("Load the list again").first.click()
     expect(window.row("left", "many")).to_be_visible()
+
+
+def test_many_pages_of_a_browser_share_one_stream(window, pair, consoles):
+    """More than the six connections that a browser makes: each page is served, and goes on when the one with the stream has gone."""
+    pages = [window.page, *(window.context.new_page() for _ in range(8))]
+    for page in pages[1:]:
+        page.goto(f"{consoles[0].origin}/#/sessions")
+        page.get_by_role("navigation", name="Pages").wait_for()
+    wait_until(lambda: [one["watching"] for one in consoles[0].ask("sign-ins")["sign_ins"] if one["watching"]] == [1], 30, "there is one stream")
+    with open(pair.a.export() / "shared.bin", "wb") as file:
+        file.write(b"x" * (16 << 20))
+    pages[0].close()
+    id = pair.a.must("send", "--detach", "--rate", "1M", pair.a.export() / "shared.bin", "b:data/").stdout.split()[-1]
+    for page in pages[1:]:
+        expect(page.locator(f"a[href='#/sessions/{id}'] .pill")).to_have_text("transferring")
+    pair.a.sluice("session", "cancel", id)
+    for page in pages[1:]:
+        expect(page.locator(f"a[href='#/sessions/{id}'] .pill")).to_have_text("cancelled")
+    pages[1].get_by_role("button", name=re.compile("operator")).click()
+    pages[1].get_by_role("menuitem", name="Sign out").click()
+    for page in pages[1:]:
+        expect(page.get_by_role("heading", name="Sign in to Sluice")).to_be_visible()
+
+
+def test_the_properties_of_a_file_have_its_digest_when_wanted(window, pair):
+    (pair.a.export() / "digest.bin").write_bytes(os.urandom(100_000))
+    page = window.show("left", "", "data").page
+    window.row("left", "digest.bin").click()
+    window.focus("left")
+    page.keyboard.press("F3")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Compute the digest").click()
+    expect(dialog.locator("code")).to_have_text(re.compile("^[0-9a-f]{16}$"))
+
+
+def test_the_host_is_examined_on_request(window):
+    window.page.get_by_role("link", name="Nodes").click()
+    window.page.get_by_role("button", name="Examine the host").click()
+    findings = window.page.get_by_label("Findings")
+    expect(findings.get_by_role("listitem").filter(has_text="configuration")).to_contain_text("pass")
 
 
 def test_signing_out_is_for_good(open_window, consoles):

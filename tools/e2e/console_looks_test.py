@@ -104,6 +104,10 @@ def test_every_page_is_for_everybody(browser, console, session, name, options):
         page.keyboard.press("Insert")
     expect(page.get_by_label("Running sessions")).to_be_visible()
     look(window, f"files-{name}")
+    page.locator("[data-action=info]").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Mode")
+    look(window, f"properties-{name}")
+    page.keyboard.press("Escape")
     page.locator("[data-action=copy]").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     look(window, f"copy-{name}")
@@ -130,6 +134,9 @@ def test_every_page_is_for_everybody(browser, console, session, name, options):
     page.goto(f"{console.origin}/#/nodes")
     expect(page.get_by_text("answers", exact=True)).to_be_visible()
     look(window, f"nodes-{name}")
+    page.get_by_role("button", name="Examine the host").click()
+    expect(page.get_by_label("Findings")).to_be_visible()
+    look(window, f"doctor-{name}")
     window.close()
 
 

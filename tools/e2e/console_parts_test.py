@@ -89,6 +89,21 @@ def test_any_name_goes_to_a_page_and_back(name):
     assert words.one_name(json.loads(json.dumps(words.text(name)))) == name
 
 
+def test_a_page_of_names_is_a_line_of_json_whatever_the_names():
+    from sluice_console.messages import api_pb2 as api
+
+    names = [b"plain", b"\xff\xfe", b"a\nb\"'\\<>", "é\u2028".encode(), bytes(range(1, 47)) + bytes(range(48, 256))]
+    page = [api.NameEntry(path=name, type=number % 9, size=2**63 + number, mtime_ns=-1_500_000, mode=0o7777) for number, name in enumerate(names)]
+    page.append(api.NameEntry(path=b"link", type=api.NameEntry.LINK, target=b"\xfe\"", error='no "right"\n'))
+    line = words.entries(page)
+    assert line.count("\n") == 1 and line.endswith("\n")
+    rows = json.loads(line)
+    assert [words.name(row[0]) for row in rows] == [*names, b"link"]
+    assert rows[0] == ["plain", "?", 2**63, -2, 0o7777]
+    assert words.name(rows[-1][5]) == b"\xfe\"" and rows[-1][6] == 'no "right"\n'
+    assert json.loads(words.entries([])) == []
+
+
 @pytest.mark.parametrize("path", ["/x", "x/", "x//y", "..", "x/../y", "./x", "x\0", "\ud800", "x" * 4097, None, 1, ["x"]])
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(ConsoleError):

@@ -130,6 +130,32 @@ def test_a_directory_and_files_go_there_and_back(pair, page):
         page.lines("names/remove", node=node, path="data", names=names, recursive=True)
 
 
+@pytest.mark.parametrize("node", ["", "b"])
+def test_what_a_file_holds_is_digested_when_wanted(pair, page, node):
+    source = (pair.b if node else pair.a).export() / "digested"
+    source.write_bytes(os.urandom(3 * MIB + 7))
+    digest = page.lines("names/digest", node=node, path="data/digested")[-1]["digest"]
+    source.write_bytes(source.read_bytes()[::-1])
+    assert page.lines("names/digest", node=node, path="data/digested")[-1]["digest"] != digest
+    if not node:  # it is that which a transfer tells
+        sides = {"from": {"node": "", "path": "data"}, "to": {"node": "b", "path": "data"}}
+        done = ended(page, page.ask("copy", **sides, names=["digested"])["id"])
+        assert done["file"][0][6] in page.lines("names/digest", node="b", path="data/digested")[-1]["digest"]
+        (pair.b.export() / "digested").unlink()
+    source.unlink()
+    for path in ("data/digested", "data"):
+        with pytest.raises(AssertionError):
+            page.lines("names/digest", node=node, path=path)
+
+
+def test_the_host_is_examined_for_operators(page, console):
+    checks = page.ask("doctor")["checks"]
+    assert {"configuration", "export", "io_uring"} <= {check for _, check, _, _ in checks}
+    assert all(level in ("pass", "warn", "fail") and bool(remedy) == (level != "pass") for level, _, _, remedy in checks)
+    assert not {"control", "peer"} & {check for _, check, _, _ in checks}, "control has told these"
+    assert "for operators" in console.browser(role="viewer").refused("doctor")[1]
+
+
 def test_a_synchronisation_is_shown_first_and_then_done(pair, page):
     own, there = pair.a.export() / "sync", pair.b.export() / "sync"
     for folder in (own, there):

@@ -1,5 +1,6 @@
 # The console of a node (tools/console), as it is built, and a browser's side of it without a browser.
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import http.client
 import json
 import os
@@ -35,7 +36,14 @@ class Console:
     def ready(self):
         if not self.daemon.running():
             raise AssertionError(f"{self.daemon.name} ended; its log ends:\n{self.daemon.log_tail()}")
-        return bool(self.daemon.log_lines("the console serves")) and (self.node.directory / "console/desk.sock").exists()
+        # Of a life before there are lines, too; its desk is open once anybody may connect.
+        desk = self.node.directory / "console/desk.sock"
+        if not self.daemon.log_lines("the console serves"):
+            return False
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as caller:
+            caller.connect(str(desk))
+            return desk.stat().st_mode & 0o777 == 0o666
+        return False
 
     def stop(self):
         return self.daemon.stop()
@@ -76,8 +84,11 @@ class Browser:
         found.update({name.replace("_", "-"): value for name, value in other.items()})
         return {name: value for name, value in found.items() if value}
 
+    def connection(self):
+        return http.client.HTTPConnection(self.console.host, timeout=120)
+
     def open(self, call, given, **headers):
-        connection = http.client.HTTPConnection(self.console.host, timeout=120)
+        connection = self.connection()
         body = given if isinstance(given, bytes) else json.dumps(given)
         connection.request("POST", f"/api/{call}", body, self.headers(**headers))
         return connection.getresponse()

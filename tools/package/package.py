@@ -68,11 +68,13 @@ def attempt(deb, keep):
         debian(place)
         place.chmod(0o755)
         shutil.copy(deb, place / "root")
-        inside = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--pipe", "-D", place]
+        alone = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--timezone=off"]  # tzdata makes its own
+        inside = [*alone, "--pipe", "-D", place]
         run(*inside, "/bin/sh", "-c",
             f"export DEBIAN_FRONTEND=noninteractive; apt-get -qq update && cd /root && apt install -y ./{deb.name}",
             stdin=subprocess.DEVNULL)  # fmt: skip
-        shutil.copy(HERE / "trial.sh", place / "root")
+        for script in ("trial.sh", "trial_console.py"):
+            shutil.copy(HERE / script, place / "root")
         (place / "etc/systemd/system/trial.service").write_text(
             "[Unit]\nAfter=multi-user.target\n[Service]\nType=oneshot\nExecStart=/bin/bash /root/trial.sh\n"
             "StandardOutput=file:/root/trial.log\nStandardError=inherit\nExecStopPost=/bin/systemctl poweroff --no-block\n"
@@ -80,7 +82,7 @@ def attempt(deb, keep):
         run(*inside, "systemctl", "--quiet", "enable", "trial.service", stdin=subprocess.DEVNULL)
         # As high as a host lets its services go.
         limits = ["--rlimit=RLIMIT_MEMLOCK=infinity", "--rlimit=RLIMIT_NOFILE=524288"]
-        boot = [str(word) for word in [*inside[:4], *limits, "-D", place, "--private-network", "--boot"]]
+        boot = [str(word) for word in [*alone, *limits, "-D", place, "--private-network", "--boot"]]
         print("+", *boot, flush=True)
         try:
             subprocess.run(boot, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=TRIAL_LIMIT_S)

@@ -12,7 +12,7 @@ shown() { echo "+ $*"; "$@"; }
 fail() {
   trap - ERR
   echo "FAILED: $*"
-  systemctl --no-pager --full -n 20 status sluice-host sluice-dataplane sluice-control || true
+  systemctl --no-pager --full -n 20 status sluice-host sluice-dataplane sluice-control sluice-console || true
   exit 1
 }
 trap 'fail "line $LINENO: $BASH_COMMAND"' ERR
@@ -144,15 +144,62 @@ shown ls -l /var/lib/sluice
 must [ "$(lines)" -eq $((had + 2)) ]
 must [ "$(wc -l </var/lib/sluice/audit.ndjson)" -eq 2 ]
 
+say "the console, once somebody wants it"
+must_not systemctl --quiet is-enabled sluice-console
+must_not active sluice-console
+systemctl start sluice-console sluice-console.socket # without its key neither does
+must_not active sluice-console
+must_not active sluice-console.socket
+shown sluice console setup --user sluice-console
+shown systemctl restart sluice-control
+shown systemctl enable --now sluice-console
+must active sluice-console
+must [ "$(stat -c %U "/proc/$(pid sluice-console)")" = sluice-console ]
+shown ls -la /var/lib/sluice-console
+must_not as alice ls /var/lib/sluice-console
+must_not as eve sluice console open
+install -m 644 /root/trial_console.py /srv/trial_console.py # /root is root's
+asks() { as "$1" /usr/bin/python3 /srv/trial_console.py "${@:2}"; }
+shown asks alice --link "$(as alice sluice console open)" node names events doctor
+must_not asks carol --link "$(as carol sluice console open)" --path data names # which she may pass, and not read
+shown asks carol --link "$(as carol sluice console open)" --path data/carol node names # by sluice-users
+shown as alice sluice console sign-ins
+shown grep -E '^Cap(Eff|Bnd|Amb)|^NoNewPrivs|^Seccomp:' "/proc/$(pid sluice-console)/status"
+rss() { sed -n 's/^VmRSS:[[:space:]]*//p' "/proc/$(pid "$1")/status"; }
+echo "memory of the console: $(rss sluice-console)"
+
+say "the console behind a proxy: its socket is the proxy's alone"
+cat >/etc/sluice/console.toml <<'END'
+listen = "systemd"
+origins = ["https://console.example"]
+proxy_header = "X-Remote-User"
+[proxy_users]
+"alice@example.org" = "alice"
+END
+useradd -m -G sluice-proxy proxy1
+shown systemctl stop sluice-console # systemd starts no socket of a service that runs
+shown systemctl enable --now sluice-console.socket sluice-console
+must active sluice-console
+shown ls -l /run/sluice-console.sock
+shown asks proxy1 --proxied alice@example.org node names events
+must_not asks proxy1 --proxied eve@example.org node
+must_not asks alice --proxied alice@example.org node
+shown systemctl stop sluice-console
+shown asks proxy1 --proxied alice@example.org node # its socket starts it
+must active sluice-console
+
 say "what protects the services"
-for unit in sluice-control sluice-dataplane sluice-host sluice-users; do shown systemd-analyze security --no-pager $unit | tail -n1; done
+for unit in sluice-control sluice-dataplane sluice-host sluice-users sluice-console; do shown systemd-analyze security --no-pager $unit | tail -n1; done
 shown sluice doctor || true
 
 say "removed: the node stays; purged: it is gone, and what was received stays"
 shown apt-get -qq -o Dpkg::Use-Pty=0 remove -y sluice
 must_not active sluice-control
 must_not active sluice-dataplane
+must_not active sluice-console
+must_not active sluice-console.socket
 must [ -f /etc/sluice/identity/key.pem ]
+must [ -f /var/lib/sluice-console/key.pem ]
 must [ -f /var/lib/sluice/journal.sqlite ]
 shown dpkg -i "$deb"
 shown systemctl start sluice-dataplane sluice-control
@@ -160,6 +207,7 @@ shown as alice sluice session list
 shown apt-get -qq -o Dpkg::Use-Pty=0 purge -y sluice
 must [ ! -e /etc/sluice ]
 must [ ! -e /var/lib/sluice ]
+must [ ! -e /var/lib/sluice-console ]
 must [ -f /srv/sluice/run42 ]
 must [ -z "$(systemctl list-unit-files --no-legend 'sluice*' || true)" ]
 echo

@@ -71,9 +71,8 @@ def given_of(request: Request) -> dict[str, Any]:
 
 
 def _asked(request: Request) -> Asked:
-    house = request.app.state.house
-    found = house.sign_ins.find(request.cookies.get(house.cookie, ""), request.headers.get(KEY_HEADER, ""))
-    if found is None or not house.still_is(found, request):
+    found = request.app.state.house.found(request)
+    if found is None:
         raise ConsoleError("signed_out", "sign in: run 'sluice console open' on the host of this node", 3, 401)
     return Asked(request, found, given_of(request))
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 import asyncio
 import json
 import urllib.parse
-from typing import Any
+from typing import Any, Callable
 
 from .errors import ConsoleError
 from .settings import Settings
 
-BODY_BYTES_MAX = 1 << 20
+BODY_BYTES_MAX = 1 << 20  # of anybody
+LARGE_BYTES_MAX = 16 << 20  # of who has signed in: names that are to be synchronised, as much as control takes
+LARGE_AT_ONCE = 4
+DISCARDED_BYTES_MAX = 32 << 20
 BODY_S = 15
 CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
        "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'")  # fmt: skip
@@ -37,8 +40,12 @@ def _one(scope: dict[str, Any], name: bytes) -> str | None:
 
 
 class Guard:
-    def __init__(self, app: Any, settings: Settings) -> None:
+    """`knows(scope)`: has whoever asks signed in?"""
+
+    def __init__(self, app: Any, settings: Settings, knows: Callable[[dict[str, Any]], bool]) -> None:
         self._app = app
+        self._knows = knows
+        self._large = 0
         self._origins = set(settings.origins)
         self._hosts = {urllib.parse.urlsplit(origin).netloc for origin in settings.origins}
         self._over_tls = settings.over_tls
@@ -86,22 +93,44 @@ class Guard:
 
     async def _body(self, scope: dict[str, Any], receive: Any) -> bytes:
         said = _one(scope, b"content-length")
-        if said is not None and (not said.isdigit() or int(said) > BODY_BYTES_MAX):
-            raise ConsoleError("usage", f"the body is longer than {BODY_BYTES_MAX} bytes", status=413)
-        body = bytearray()
+        if said is not None and not said.isdigit():
+            raise ConsoleError("usage", "content-length: is no number", status=400)
+        if said is None or int(said) <= BODY_BYTES_MAX:
+            return await self._received(receive, BODY_BYTES_MAX)
+        most = LARGE_BYTES_MAX if self._knows(scope) else BODY_BYTES_MAX
+        if int(said) > most:
+            await self._received(receive, DISCARDED_BYTES_MAX, keep=False)  # whoever still sends would not hear the answer
+            raise _too_long(most)
+        if self._large >= LARGE_AT_ONCE:
+            raise ConsoleError("resources", f"{LARGE_AT_ONCE} large requests are under way: try again", status=429)
+        self._large += 1
+        try:
+            return await self._received(receive, LARGE_BYTES_MAX)
+        finally:
+            self._large -= 1
+
+    async def _received(self, receive: Any, most: int, keep: bool = True) -> bytes:
+        body, length = bytearray(), 0
         try:
             async with asyncio.timeout(BODY_S):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise ConsoleError("usage", "the browser left", status=400)
-                    body += message.get("body", b"")
-                    if len(body) > BODY_BYTES_MAX:
-                        raise ConsoleError("usage", f"the body is longer than {BODY_BYTES_MAX} bytes", status=413)
+                    part = message.get("body", b"")
+                    length += len(part)
+                    if length > most:
+                        raise _too_long(most)
+                    if keep:
+                        body += part
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError:
             raise ConsoleError("usage", f"the body did not come within {BODY_S} s", status=408) from None
+
+
+def _too_long(most: int) -> ConsoleError:
+    return ConsoleError("usage", f"the body is longer than {most} bytes", status=413)
 
 
 async def _answer(send: Any, error: ConsoleError) -> None:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from . import of_names, of_node, of_sessions, pages
 from .desk import Desk, choose_role
-from .door import given_of, refusal
+from .door import KEY_HEADER, given_of, refusal
 from .errors import ConsoleError
 from .fan import Fan
 from .guard import Guard
@@ -49,6 +49,11 @@ class House:
         if len(found) > 1:
             raise ConsoleError("usage", f"{header}: is there {len(found)} times; the proxy must replace it", status=400)
         return found[0] if found else ""
+
+    def found(self, request: Request) -> SignIn | None:
+        """Whose request it is, by both halves of the sign-in; and by the proxy, where they came in by that."""
+        one = self.sign_ins.find(request.cookies.get(self.cookie, ""), request.headers.get(KEY_HEADER, ""))
+        return one if one is not None and self.still_is(one, request) else None
 
     def still_is(self, one: SignIn, request: Request) -> bool:
         """Whom the proxy lets in now is who signed in by it."""
@@ -93,7 +98,7 @@ async def _sign_in(request: Request) -> Response:
         return refusal(error)
     cookie, page_key, who = made
     # Whoever was signed in here before is not any more: a browser is of one person.
-    before = house.sign_ins.find(request.cookies.get(house.cookie, ""), request.headers.get("x-sluice-key", ""))
+    before = house.sign_ins.find(request.cookies.get(house.cookie, ""), request.headers.get(KEY_HEADER, ""))
     if before is not None:
         house.sign_ins.end(before)
     headers = {"set-cookie": house.cookie_text(cookie)}
@@ -106,4 +111,4 @@ def application(house: House, static: pathlib.Path) -> Guard:
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False  # it would send a browser to where Host says
     app.state.house = house
-    return Guard(app, house.settings)
+    return Guard(app, house.settings, lambda scope: house.found(Request(scope)) is not None)

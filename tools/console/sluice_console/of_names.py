@@ -15,13 +15,14 @@ from .messages import api_pb2 as api
 NAMES_MAX = 10_000  # that are copied by one order: each is a rule, or a source
 SYNC_NAMES_MAX = 100_000  # of one session (docs/REFERENCE.md, "Selections")
 _SIZE_TOLD_S = 0.3
+_STILL_S = 10.0
 _CHANGE_S = 24 * 3600.0  # to remove a tree takes what it takes; whoever leaves ends it
 
 
 async def _list(asked: Asked) -> AsyncIterator[Any]:
     request = api.ListNamesRequest(peer=asked.word("node", ""), path=words.path(asked.given.get("path", "")))
     async for part in asked.upstream.stream(asked.who, "Names/List", request, api.ListNamesReply):
-        yield [words.entry(one) for one in part.entries]
+        yield words.entries(part.entries)
 
 
 async def _look(asked: Asked) -> dict[str, Any]:
@@ -29,10 +30,35 @@ async def _look(asked: Asked) -> dict[str, Any]:
     request = api.ListNamesRequest(peer=asked.word("node", ""), path=words.path(asked.given.get("path")), itself=True)
     async for part in asked.upstream.stream(asked.who, "Names/List", request, api.ListNamesReply):
         for one in part.entries:
-            return {"type": words.entry(one)[1], "size": one.size, "mode": one.mode, "mtime": one.mtime_ns // 1_000_000, "uid": one.uid,
+            return {"type": words.kind(one), "size": one.size, "mode": one.mode, "mtime": one.mtime_ns // 1_000_000, "uid": one.uid,
                     "gid": one.gid, "links": one.links, "allocated": one.allocated_bytes, "target": words.text(one.target),
                     "error": one.error}  # fmt: skip
     raise ConsoleError("usage", f"{asked.given.get('path')!r}: there is no such name")
+
+
+async def _digest(asked: Asked) -> AsyncIterator[Any]:
+    """Of what a file holds: all of it is read. Meanwhile a line now and then says that it goes on."""
+    request = api.ListNamesRequest(peer=asked.word("node", ""), path=words.path(asked.given.get("path")), itself=True, digests=True)
+
+    async def first() -> api.NameEntry | None:
+        async for part in asked.upstream.stream(asked.who, "Names/List", request, api.ListNamesReply):
+            for one in part.entries:
+                return one
+        return None
+
+    reading = asyncio.create_task(first())
+    try:
+        while not reading.done():
+            yield {"reading": True}
+            await asyncio.wait({reading}, timeout=_STILL_S)
+        one = reading.result()
+    finally:
+        reading.cancel()
+    if one is None or one.error:
+        raise ConsoleError("source_unreadable", one.error if one else f"{asked.given.get('path')!r}: there is no such name")
+    if not one.HasField("digest"):
+        raise ConsoleError("usage", "that node tells no digests, or it is no file")
+    yield {"digest": f"{one.digest:016x}"}
 
 
 async def _size(asked: Asked) -> AsyncIterator[Any]:
@@ -215,6 +241,6 @@ async def _sync(asked: Asked) -> dict[str, Any]:
 
 
 def routes() -> list[Route]:
-    return [stream("names/list", _list), call("names/look", _look), stream("names/size", _size), call("names/make", _make),
+    return [stream("names/list", _list), call("names/look", _look), stream("names/size", _size), stream("names/digest", _digest), call("names/make", _make),
             call("names/move", _move), stream("names/remove", _remove), call("copy", _copy), stream("compare", _compare),
             call("sync", _sync)]  # fmt: skip

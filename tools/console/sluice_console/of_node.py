@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.routing import Route
 
+from .doctor import examine
 from .door import Asked, call
 from .errors import ConsoleError
 from .messages import api_pb2 as api
@@ -81,5 +82,5 @@ async def _revoke(asked: Asked) -> dict[str, Any]:
 
 
 def routes() -> list[Route]:
-    return [call("node", _node), call("counters", _counters), call("peer", _about), call("me", _me), call("sign-out", _sign_out),
+    return [call("node", _node), call("counters", _counters), call("peer", _about), call("doctor", examine), call("me", _me), call("sign-out", _sign_out),
             call("sign-ins", _sign_ins), call("sign-ins/revoke", _revoke)]  # fmt: skip

@@ -29,7 +29,7 @@ async function ask(path, given, signal) {
     throw new ConsoleError({ name: "console_unreachable", code: 4, message: "The console does not answer; it is tried again." }, 0);
   }
   if (response.ok) return response;
-  let said = { name: "internal", code: 1, message: `The console answered ${response.status}.` };
+  let said = { name: "internal", code: 1, message: response.status === 401 ? "The sign-in at the proxy has ended: load this page again." : `The console answered ${response.status}.` };
   try {
     said = (await response.json()).error ?? said;
   } catch { /* not one of ours: a proxy's page */ }
@@ -73,7 +73,7 @@ export async function* lines(path, given = {}, signal) {
 }
 
 // Events until `signal`, over every break: told(kind, what). kind "lost": the stream broke, and is opened again.
-export async function follow(told, signal) {
+async function followAlone(told, signal) {
   for (let wait = 250; !signal.aborted; wait = Math.min(wait * 2, 4000)) {
     try {
       let rest = "";
@@ -94,6 +94,32 @@ export async function follow(told, signal) {
     told("lost", {});
     await new Promise((go) => setTimeout(go, wait));
   }
+}
+
+// The same for all pages of this browser together: one of them has the stream, and tells the others. When it goes, the next
+// has it. A browser makes six connections to a server of HTTP/1.1: with a stream each, a seventh page would hang.
+export async function follow(told, signal) {
+  const name = `sluice-events-${(localStorage.getItem(KEY) ?? "").slice(0, 12)}`;
+  const channel = new BroadcastChannel(name);
+  const reach = {}; // what a page that comes later must know
+  let leads = false;
+  const tell = (kind, what) => {
+    if (signal.aborted) return;
+    if (kind === "lost" || kind === "control") reach[kind] = what;
+    if (kind === "control" || kind === "alive") delete reach.lost;
+    told(kind, what);
+    channel.postMessage({ kind, what });
+  };
+  channel.onmessage = ({ data }) => {
+    if (data.kind !== "hello") told(data.kind, data.what);
+    else if (leads) for (const [kind, what] of Object.entries(reach)) channel.postMessage({ kind, what });
+  };
+  signal.addEventListener("abort", () => channel.close());
+  channel.postMessage({ kind: "hello" });
+  await navigator.locks.request(name, { signal }, () => {
+    leads = true;
+    return followAlone(tell, signal);
+  }).catch((error) => { if (error.name !== "AbortError") throw error; });
 }
 
 // By the secret of a link; without one by what the proxy says of who is there.

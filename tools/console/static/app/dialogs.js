@@ -1,6 +1,6 @@
 // Dialogs and menus: the element <dialog>, which keeps the focus within and gives it back.
 // SPDX-License-Identifier: Apache-2.0
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { icon } from "./icons.js";
 
 // To where it was, unless somebody has gone elsewhere meanwhile: a key that comes next must not act there.
@@ -10,7 +10,8 @@ export function giveFocus(element) {
 
 export function Dialog({ title, children, onClose, wide }) {
   const element = useRef(null);
-  useEffect(() => {
+  // Before the next key: what is typed at once belongs to the dialog.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     element.current.showModal();
     return () => queueMicrotask(() => giveFocus(before));
@@ -24,6 +25,9 @@ export function Dialog({ title, children, onClose, wide }) {
 export function FormDialog({ title, children, action, danger, run, onClose, wide, ready = true }) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
+  const ends = useRef(null);
+  // Enter does what the dialog is for; but of what cannot be taken back it must be chosen.
+  useLayoutEffect(() => { ends.current.querySelector(danger || !ready ? "button" : ".main").focus(); }, []);
   const submit = async (event) => {
     event.preventDefault();
     if (busy || !ready) return;
@@ -42,7 +46,7 @@ export function FormDialog({ title, children, action, danger, run, onClose, wide
       <h1>${title}</h1>
       ${children}
       ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-      <div class="ends">
+      <div class="ends" ref=${ends}>
         <button type="button" onClick=${onClose}>Cancel</button>
         <button type="submit" class=${`main${danger ? " danger" : ""}`} disabled=${busy || !ready}>${busy ? "..." : action}</button>
       </div>

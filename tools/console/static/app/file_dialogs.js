@@ -1,6 +1,6 @@
 // What is asked before something happens to names, and what is known of one.
 // SPDX-License-Identifier: Apache-2.0
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { call, lines } from "./api.js";
 import { Dialog, FormDialog } from "./dialogs.js";
 import { bytes, count, counted, joined, mode, parseRate, shown, when } from "./format.js";
@@ -41,7 +41,7 @@ export function CopyDialog({ from, to, fromNode, toNode, targets, onClose }) {
   };
   return html`<${FormDialog} title=${`Copy ${counted(targets.length, "name")}`} action="Copy" run=${run} onClose=${onClose}>
     <dl class="route"><dt>From</dt><dd>${fromNode}: <bdi>${shown(from.where.path)}</bdi></dd><dt>To</dt><dd>${toNode}: <bdi>${shown(to.where.path)}</bdi></dd>
-      <dt>What</dt><dd>${[sums.files && `${counted(sums.files, "file")} of ${bytes(sums.bytes)}`, sums.directories && `${counted(sums.directories, "directory", "directories")} with all in them`].filter(Boolean).join(", ")}</dd></dl>
+      <dt>What</dt><dd>${[sums.files && `${counted(sums.files, "file")} of ${bytes(sums.bytes)}`, sums.directories && `${counted(sums.directories, "directory", "directories")} with all in ${sums.directories === 1 ? "it" : "them"}`].filter(Boolean).join(", ")}</dd></dl>
     <${Names} rows=${targets} />
     <${TransferOptions} options=${options} set=${set} />
   </${FormDialog}>`;
@@ -89,6 +89,8 @@ export function PropertiesDialog({ from, fromNode, targets, onClose }) {
   const [problem, setProblem] = useState("");
   const [tree, setTree] = useState(null);
   const [digests, setDigests] = useState([]);
+  const [own, setOwn] = useState(null); // the digest that was asked for: a word while it is read
+  const cut = useRef(null);
   useEffect(() => {
     call("names/look", { node: from.where.node, path }).then(setKnown, (error) => setProblem(error.message));
     for (const session of receipts(path, from.where.node))
@@ -96,15 +98,25 @@ export function PropertiesDialog({ from, fromNode, targets, onClose }) {
         const file = full.file.find((one) => path.endsWith(`/${one[1].split("/").pop()}`) || path.endsWith(`/${one[0].split("/").pop()}`));
         if (file?.[6]) setDigests((all) => [...all, { session, digest: file[6], crc: full.crc }]);
       }, () => {});
-    const cut = new AbortController();
-    return () => cut.abort();
+    cut.current = new AbortController();
+    return () => cut.current.abort();
   }, []);
+  const read = async () => {
+    setOwn({ reading: true });
+    try {
+      for await (const said of lines("names/digest", { node: from.where.node, path }, cut.current.signal)) if (said.digest) setOwn(said);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      setOwn(null);
+      setProblem(error.message);
+    }
+  };
   const measure = async () => {
     try {
-      for await (const so_far of lines("names/size", { node: from.where.node, path })) setTree({ ...so_far, over: false });
+      for await (const so_far of lines("names/size", { node: from.where.node, path }, cut.current.signal)) setTree({ ...so_far, over: false });
       setTree((last) => ({ ...last, over: true }));
     } catch (error) {
-      setProblem(error.message);
+      if (error.name !== "AbortError") setProblem(error.message);
     }
   };
   const fact = (name, value) => value === "" || value === null || value === undefined ? null : html`<dt>${name}</dt><dd class="num">${value}</dd>`;
@@ -117,6 +129,7 @@ export function PropertiesDialog({ from, fromNode, targets, onClose }) {
       ${tree && fact("In it", `${counted(tree.files, "file")}, ${counted(tree.directories, "directory", "directories")}, ${bytes(tree.bytes)}${tree.over ? "" : " so far ..."}`)}
       ${tree && tree.problems > 0 && fact("Unreadable", count(tree.problems))}</dl>
     ${digests.map((one) => html`<p class="card tight"><span class="quiet">${one.crc} as both ends computed it, ${when(one.session.started)}</span><br /><code>${one.digest}</code> · <a href=${`#/sessions/${one.session.id}`} onClick=${onClose}>session ${one.session.id.slice(0, 8)}</a></p>`)}
-    <div class="ends">${row[TYPE] === "d" && !tree && html`<button onClick=${measure}>Measure the tree</button>`}<button class="main" onClick=${onClose}>Close</button></div>
+    ${own?.digest && html`<p class="card tight"><span class="quiet">CRC-64 of what ${fromNode} holds now</span><br /><code>${own.digest}</code></p>`}
+    <div class="ends">${row[TYPE] === "f" && !own?.digest && html`<button onClick=${read} disabled=${Boolean(own)}>${own ? "Reading it ..." : "Compute the digest"}</button>`}${row[TYPE] === "d" && !tree && html`<button onClick=${measure}>Measure the tree</button>`}<button class="main" onClick=${onClose}>Close</button></div>
   </div></${Dialog}>`;
 }

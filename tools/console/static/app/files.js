@@ -9,7 +9,7 @@ import { joined, shown } from "./format.js";
 import { icon } from "./icons.js";
 import { isDirectory, NAME } from "./listing.js";
 import { Pane, usePane } from "./pane.js";
-import { onEnd, toast, useStore } from "./store.js";
+import { onEnd, store, toast, useStore } from "./store.js";
 
 const PLACES = "sluice-panes";
 const NARROW = matchMedia("(max-width: 759px)");
@@ -27,16 +27,12 @@ function remember(id, where) {
 
 // Which nodes a pane may show. The id of this node is "".
 function nodesOf(store) {
-  const own = { id: "", text: `${store.node.name} (this node)` };
-  if (store.me.role === "user") own.why = "not for users: files of this node are listed by operators";
-  return [own, ...store.node.peers.map((peer) => ({ id: peer.name, text: peer.name }))];
+  return [{ id: "", text: `${store.node.name} (this node)` }, ...store.node.peers.map((peer) => ({ id: peer.name, text: peer.name }))];
 }
 function startOf(id, nodes) {
   const before = remembered()[id];
-  if (before && nodes.some((one) => one.id === before.node && !one.why)) return before;
-  const usable = nodes.filter((one) => !one.why);
-  const chosen = id === "right" ? usable.find((one) => one.id !== "") ?? usable[0] : usable[0];
-  return chosen ? { node: chosen.id, path: "" } : { node: null, path: "" };
+  if (before && nodes.some((one) => one.id === before.node)) return before;
+  return { node: (id === "right" && nodes[1]?.id) || "", path: "" };
 }
 
 // Why an action is not to be had now; empty: it is.
@@ -48,11 +44,15 @@ function reasons(from, to) {
   if (from.where.node === to.where.node) between = from.where.node === "" ? "Both panes show this node: a transfer has another node at one end. F6 moves within an export." : "Both panes show the same node.";
   else if (from.where.node && to.where.node) between = "Both panes show other nodes. A node cannot order a transfer between two others yet: open the console of one of the two.";
   else if (!to.where.path) between = "Open an export in the other pane, to say where to.";
+  // What users may not, and why: see "Users of a node" in REFERENCE.
+  const isUser = store.me.role === "user", atPeer = isUser && from.where.node !== "";
+  const change = atPeer ? "Names at another node are changed by operators of this one." : "";
+  const single = isUser && from.targets.some(isDirectory) ? "You copy files as yourself, and no directories: open it and choose files." : "";
   const sameExport = from.where.node === to.where.node && to.where.path && from.where.path.split("/")[0] === to.where.path.split("/")[0];
   return {
-    rename: some || (from.targets.length > 1 ? "Rename one name at a time." : ""), info: none ? "Choose a name first." : "", sync: choose || between,
-    copy: some || between, make: choose, remove: some,
-    move: some || (sameExport ? (from.where.path === to.where.path ? "Both panes show the same directory." : "") : "Names move within one export of one node: show it in both panes. To another node, copy."),
+    rename: some || change || (from.targets.length > 1 ? "Rename one name at a time." : ""), info: none ? "Choose a name first." : "", sync: choose || between || (isUser ? "A synchronisation is made by an operator: you copy files as yourself." : ""),
+    copy: some || between || single, make: choose || change, remove: some || change,
+    move: some || change || (sameExport ? (from.where.path === to.where.path ? "Both panes show the same directory." : "") : "Names move within one export of one node: show it in both panes. To another node, copy."),
   };
 }
 
@@ -80,7 +80,13 @@ function useActions(panes, activeId, setActiveId, setOpen) {
     key: (key, of) => run(ACTIONS.find((one) => one.key === key).id, of),
     find: (pane) => document.querySelector(`[data-pane=${pane.id}] .filter`).focus(),
     pattern: (pane, take) => setOpen({ kind: "pattern", from: pane.id, take, targets: [] }),
-    other: (of) => { setActiveId(otherOf(of)); requestAnimationFrame(() => panes[otherOf(of)].focus.current?.focus()); },
+    other: (of) => {
+      setActiveId(otherOf(of));
+      const focus = () => panes[otherOf(of)].focus.current?.focus();
+      // At once, so that the next key goes there; on a phone the pane has yet to come.
+      if (panes[otherOf(of)].focus.current?.isConnected) focus();
+      else requestAnimationFrame(focus);
+    },
   };
 }
 

@@ -29,6 +29,7 @@ export function when(ms) {
 }
 export function span(seconds) {
   if (!Number.isFinite(seconds) || seconds < 0) return "–";
+  if (seconds < 9.95 && !Number.isInteger(seconds)) return `${seconds.toFixed(1)} s`;
   const s = Math.round(seconds);
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")} min`;

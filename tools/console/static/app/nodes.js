@@ -50,10 +50,32 @@ function health(node) {
   return found;
 }
 
-function Health({ node }) {
+// What `sluice doctor` finds on the host, asked for by hand: it tries disks and takes seconds.
+function Doctor() {
+  const [checks, setChecks] = useState(null);
+  const [state, setState] = useState("");
+  const [problem, setProblem] = useState("");
+  const examine = async () => {
+    setState("busy");
+    setProblem("");
+    try {
+      setChecks((await call("doctor")).checks);
+    } catch (error) {
+      setProblem(error.message);
+    }
+    setState("");
+  };
+  const tally = (level) => (checks ?? []).filter((one) => one[0] === level).length;
+  return html`<div class="doctor"><div class="card-head"><h3>The host</h3><span class="spring"></span><button onClick=${examine} disabled=${state === "busy"}>${state === "busy" ? "Examining ..." : checks ? "Examine again" : "Examine the host"}</button></div>
+    ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+    ${checks && html`<p aria-live="polite" class="quiet">${tally("fail")} fail, ${tally("warn")} warn, ${tally("pass")} pass</p>
+      <ul class="findings" tabindex="0" aria-label="Findings">${checks.map(([level, check, text, remedy]) => html`<li><span class=${`pill ${{ fail: "bad", warn: "warn", pass: "good" }[level]}`}>${level}</span><div><p><strong>${check.replaceAll("_", " ")}</strong> <span class="quiet">${text}</span></p>${remedy && html`<p class="remedy">${remedy}</p>`}</div></li>`)}</ul>`}</div>`;
+}
+
+function Health({ node, role }) {
   const found = health(node);
   return html`<section class="card"><h2>Health</h2>${found.length === 0 ? html`<p><span class="pill good">${icon("check")} Nothing is wrong that this node knows of</span></p>` : html`<ul class="health">${found.map(([kind, text]) => html`<li><span class=${`dot ${kind}`}></span> ${text}</li>`)}</ul>`}
-    <p class="quiet">Paths, clocks, disks and firewalls are tried by <code>sluice doctor</code> on this host.</p></section>`;
+    ${role === "operator" ? html`<${Doctor} />` : html`<p class="quiet">Disks, limits and clocks are examined by <code>sluice doctor</code> on this host.</p>`}</section>`;
 }
 
 function This({ node }) {
@@ -78,7 +100,7 @@ function PeerCard({ peer, answer }) {
 
 // Arrows: solid where it is known that one may write at the other.
 function Graph({ node, answers }) {
-  const peers = node.peers, height = Math.max(160, peers.length * 72 + 32);
+  const peers = node.peers, height = Math.max(112, peers.length * 72 + 32);
   const mid = height / 2, takes = node.exports.some((one) => one.mode.includes("w")), gives = node.exports.some((one) => one.mode.includes("r"));
   const arrow = (y, from, to, on, text) => html`<g class=${on ? "on" : "off"}><line x1=${from[0]} y1=${from[1]} x2=${to[0]} y2=${to[1]} marker-end=${on ? "url(#tip)" : null} /><title>${text}</title></g>`;
   const words = peers.map((peer) => {
@@ -118,7 +140,7 @@ export function Nodes() {
   const [answers, again] = usePeers(node?.peers.map((peer) => peer.name) ?? [], store.me.role === "operator");
   if (!node) return html`<div class="page"><div class="empty"><h2>${store.nodeError ? "The node does not answer" : "Loading"}</h2><p>${store.nodeError?.message ?? ""}</p></div></div>`;
   return html`<div class="page"><div class="wide-page"><div class="head"><h1>Nodes</h1><span class="spring"></span><button onClick=${() => { void loadNode(); again(); }}>${icon("refresh")} Look again</button></div>
-    <div class="cards"><${This} node=${node} /><${Health} node=${node} /></div>
+    <div class="cards"><${This} node=${node} /><${Health} node=${node} role=${store.me.role} /></div>
     ${node.peers.length > 0 && html`<${Graph} node=${node} answers=${answers} />`}
     <h2 class="section">Peers</h2>
     ${node.peers.length === 0 ? html`<div class="card empty"><h2>No peers</h2><p>Let another node and this one trust each other: <code>sluice node trust</code>.</p></div>` : html`<div class="cards">${node.peers.map((peer) => html`<${PeerCard} key=${peer.name} peer=${peer} answer=${answers[peer.name]} />`)}</div>`}

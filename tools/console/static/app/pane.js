@@ -23,7 +23,6 @@ export function usePane(id, start, remember) {
   const wanted = useRef(null); // the name that is to be current once it is there
   const focus = useRef(null);
   useEffect(() => {
-    if (where.node === null) return;
     const cut = new AbortController();
     setList((was) => ({ ...was, complete: false, error: null }));
     load(where.node, where.path, cut.signal, (part) => { if (!cut.signal.aborted) setList({ ...part, error: null }); }).catch((error) => {
@@ -165,7 +164,7 @@ export function Pane({ pane, nodes, active, actions, onFocus, onMenu, onDrop }) 
     <div class="pane-head">
       <label class="sr" for=${`${pane.id}-node`}>Node of the pane</label>
       <select id=${`${pane.id}-node`} value=${pane.where.node} onChange=${(event) => pane.go(event.target.value, "")}>
-        ${nodes.map((one) => html`<option value=${one.id} disabled=${Boolean(one.why)}>${one.text}${one.why ? ` (${one.why})` : ""}</option>`)}
+        ${nodes.map((one) => html`<option value=${one.id}>${one.text}</option>`)}
       </select>
       <div class="find">${icon("search")}<input type="search" class="filter" placeholder="Filter" aria-label=${`Filter of the ${pane.id} pane`} value=${pane.filter}
         onInput=${(event) => pane.setFilter(event.target.value)}

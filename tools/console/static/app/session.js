@@ -6,7 +6,7 @@ import { Chart } from "./chart.js";
 import { AskDialog, closeButton, Dialog, FormDialog } from "./dialogs.js";
 import { bytes, count, counted, parseRate, rate, shown, span, when } from "./format.js";
 import { icon } from "./icons.js";
-import { figures, isSent, left, loss, Progress, title, tone, way } from "./sessions.js";
+import { figures, isSent, left, loss, pace, Progress, title, tone, way } from "./sessions.js";
 import { hasEnded, store, toast } from "./store.js";
 
 const AGAIN_MS = 2000;
@@ -48,7 +48,7 @@ function Orders({ session, load, setOpen }) {
     ${!ended && (paused ? html`<button class="main" onClick=${() => order("continue", session, load)}>${icon("play")} Continue</button>` : html`<button onClick=${() => order("pause", session, load)}>${icon("pause")} Pause</button>`)}
     ${!ended && html`<button onClick=${() => setOpen("limit")}>Limit</button><button onClick=${() => setOpen("priority")}>Priority</button>`}
     ${ended && session.state !== "cancelled" && html`<button onClick=${() => setOpen("verify")}>${icon("check")} Verify</button>`}
-    ${session.state === "succeeded" && html`<button onClick=${() => setOpen("receipt")}>Receipt</button>`}
+    ${session.state === "succeeded" && store.me.role === "operator" && html`<button onClick=${() => setOpen("receipt")}>Receipt</button>`}
     <button onClick=${() => setOpen("log")}>Log</button>
     ${!ended && html`<button class="danger" onClick=${() => setOpen("cancel")}>${icon("stop")} Cancel</button>`}
   </div>`;
@@ -138,7 +138,7 @@ function Facts({ session }) {
   const time = left(session);
   const fact = (name, value) => html`<div><h3>${name}</h3><p class="num">${value}</p></div>`;
   return html`<section class="card facts-grid">
-    ${fact(hasEnded(session) ? "Goodput" : "Rate", rate(hasEnded(session) ? session.goodput : session.rate))}${fact("Limit", session.limit ? rate(session.limit) : "none")}
+    ${fact(hasEnded(session) ? "Goodput" : "Rate", rate(hasEnded(session) ? session.goodput : pace(session)))}${fact("Limit", session.limit ? rate(session.limit) : "none")}
     ${hasEnded(session) ? fact("Took", span(session.elapsed_s)) : fact("Time left", time === null ? "–" : span(time))}${fact("Loss", `${loss(session).toFixed(session.lost ? 2 : 0)} %`)}
     ${fact("Sent again", counted(session.retransmits, "chunk"))}${fact("Round trip", session.rtt_us ? `${(session.rtt_us / 1000).toFixed(2)} ms` : "–")}
     ${fact("Lanes", session.lanes || "–")}${fact("Chunks", session.chunk_bytes ? bytes(session.chunk_bytes) : "–")}${fact("Protection", session.protection || "–")}

@@ -16,9 +16,16 @@ export function title(session) {
   if (!first) return session.listing ? "being listed" : `session ${session.id.slice(0, 8)}`;
   return many > 1 ? `${shown(first.split("/").pop())} and ${count(many - 1)} more` : shown(first.split("/").pop());
 }
+// The rate of the last second; of a slow session, which moves an extent every few seconds, that of the last twenty.
+export function pace(session) {
+  const first = session.trail?.[0], last = session.trail?.at(-1);
+  if (session.rate || !first || last[0] - first[0] < 5000) return session.rate || null;
+  return (8000 * (last[1] - first[1])) / (last[0] - first[0]);
+}
 export function left(session) {
-  if (session.state !== "transferring" || !session.rate || session.listing) return null;
-  return ((session.total - session.done) * 8) / session.rate;
+  const bps = pace(session);
+  if (session.state !== "transferring" || !bps || session.listing) return null;
+  return ((session.total - session.done) * 8) / bps;
 }
 export const loss = (session) => (session.chunks ? (100 * session.lost) / (session.chunks + session.retransmits) : 0);
 
@@ -34,7 +41,7 @@ export function figures(session) {
   if (session.waiting) return session.waiting;
   if (hasEnded(session)) return session.state === "succeeded" || session.state === "partial" ? `${rate(session.goodput)}, ${span(session.elapsed_s)}` : session.error || "";
   const time = left(session);
-  return [rate(session.rate), time === null ? "" : `${span(time)} left`].filter(Boolean).join(", ");
+  return [rate(pace(session)), time === null ? "" : `${span(time)} left`].filter(Boolean).join(", ");
 }
 
 function Row({ session, chosen }) {

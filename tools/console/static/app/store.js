@@ -4,6 +4,7 @@
 import { useEffect, useState } from "../vendor/preact.js";
 import { call, follow } from "./api.js";
 
+const TRAIL_MS = 20_000;
 const ENDED = new Set(["succeeded", "partial", "failed", "cancelled"]);
 export const hasEnded = (session) => ENDED.has(session.state);
 
@@ -76,7 +77,7 @@ async function fetchSessions() {
   try {
     const { sessions } = await call("sessions/list");
     const before = store.sessions;
-    store.sessions = new Map(sessions.map((one) => [one.id, one]));
+    store.sessions = new Map(sessions.map((one) => [one.id, { ...one, trail: before.get(one.id)?.trail }]));
     // What ended while the stream was broken.
     for (const one of sessions) if (hasEnded(one) && before.has(one.id) && !hasEnded(before.get(one.id))) announce(one);
     store.sessionsKnown = true;
@@ -108,7 +109,8 @@ function note(event) {
     void loadSessions().then(() => { if (over && store.sessions.has(event.id)) announce(store.sessions.get(event.id)); });
     return;
   }
-  const now = { ...before, ...figures };
+  const trail = [...(before.trail ?? []), [at, event.done]].filter(([then]) => then > at - TRAIL_MS);
+  const now = { ...before, ...figures, trail };
   if (hasEnded(now)) {
     if (!hasEnded(before)) now.elapsed_s = Math.max(before.elapsed_s, (at - before.started) / 1000);
     announce(now);

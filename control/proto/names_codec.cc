@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/peer/names_codec.h"
+#include "control/proto/names_codec.h"
 
 #include "dataplane/base/file_time.h"
 
