@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dataplane/coding/block_code.h"
 #include "dataplane/lane/worker_resources.h"
 #include "tools/sim/random.h"
 
@@ -292,6 +293,14 @@ Plan make_plan(uint64_t seed) {
   if (modes.chance(500'000)) p.rate_mode = modes.chance(700'000) ? rate::Mode::kAdaptive : rate::Mode::kCubic;
   // Declared, whether it is so or not: what is lost is then repeated.
   if (modes.chance(100'000)) p.expected_loss_ppm = static_cast<uint32_t>(modes.between(100'000, 950'000));
+  Random codes(seed, 17);
+  if (codes.chance(400'000)) {
+    p.fec = codes.chance(300'000)   ? options::Fec::kAuto
+            : codes.chance(700'000) ? options::Fec::kReedSolomon
+                                    : options::Fec::kRaptorQ;
+    if (p.fec == options::Fec::kRaptorQ && !coding::is_built_in(coding::Scheme::kRaptorQ))
+      p.fec = options::Fec::kReedSolomon;
+  }
   Random nats(seed, 9);
   make_nat(p, nats);
   choose_protection(&p);
