@@ -119,7 +119,7 @@ def test_parity_that_lies_is_counted_and_the_chunks_are_asked_for(meeting):
 
 
 def test_a_code_that_is_demanded_of_a_node_without_it(meeting):
-    refusal_of(meeting, meeting.peer(), INCOMPATIBLE, "--fec auto",
+    refusal_of(meeting, meeting.peer(), INCOMPATIBLE, "erasure code",
                command=("send", make_file(meeting.node, MIB), "peer:data/", "--fec", "rs"))  # fmt: skip
     be_sent(meeting, meeting.peer(), [make_file(meeting.node, MIB)], "--fec", "auto")
     assert newest(meeting)["fec"] == "off"

@@ -165,7 +165,7 @@ class Destination(Session):
         if datagram.type == wire.PARITY:
             if lane.fresh(datagram.tx_seq):
                 lane.record(datagram, now)
-                self._keep(lane, datagram)
+                self._keep_parity(lane, datagram)
             return
         lane.heard(datagram, now)
         if datagram.type == wire.DATA and lane.fresh(datagram.tx_seq):
@@ -195,7 +195,7 @@ class Destination(Session):
         return (datagram.block < blocks.blocks and len(datagram.payload) == blocks.symbol_bytes
                 and datagram.repair_id < coding.SHARDS_MAX - blocks.k)  # fmt: skip
 
-    def _keep(self, lane, datagram):
+    def _keep_parity(self, lane, datagram):
         file, extent = self.files[datagram.object], datagram.offset // self.terms.extent_bytes
         if extent in file.crcs or file.done:
             return
