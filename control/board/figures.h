@@ -40,7 +40,7 @@ struct OneWayDelays {
 };
 
 // Of erasure codes.
-struct Parity {
+struct ParityFigures {
   uint64_t symbols = 0;         // repair symbols that were sent, or that came
   uint64_t decoded_chunks = 0;  // of the chunks that came, those that repair symbols replaced
 };
@@ -71,7 +71,7 @@ struct FlowFigures {
   OneWayDelays delays;
   uint64_t unreachable_since_ns = 0;  // the next hop of a flow does not answer; 0: all do
   uint8_t next_hop[16] = {};          // and which one that is; all zero: there is no route
-  Parity parity;
+  ParityFigures parity;
 
   // Of a source: datagrams that have a tx_seq.
   uint64_t sent() const { return chunks + retransmitted_chunks + parity.symbols; }
