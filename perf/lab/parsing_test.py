@@ -88,7 +88,7 @@ def test_iperf3_tells_what_arrived():
 
 def test_wire_bytes_count_what_the_pacer_counts():
     # 14 Ethernet, 4 FCS, 20 preamble and gap, 20 IPv4, 8 UDP, 64 Sluice beside the payload.
-    session = {"chunks": 2, "retransmits": 1, "bytes_sent": 1000, "chunk_bytes": 512}
+    session = {"chunks": 2, "retransmits": 1, "bytes_sent": 1000, "chunk_bytes": 512, "parity": 0}
     assert wire_bytes(session) == 1000 + 512 + 3 * 138
 
 
