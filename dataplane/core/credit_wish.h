@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "dataplane/core/recent_loss.h"
+#include "dataplane/core/repair_rounds.h"
 
 namespace sluice {
 
@@ -22,7 +23,6 @@ class CreditWish {
   static constexpr uint64_t kSpare = 4;                 // extents that are begun or end
   // A window of two round trips: the rate may double in one, before more credit can come.
   static constexpr double kRoundTrips = 2;
-  static constexpr double kRepairRoundTrips = 1.25;  // finding a loss takes a little longer than a round trip
 
   struct Path {
     uint64_t rate_bps = 0;
@@ -40,7 +40,8 @@ class CreditWish {
     const double extents_per_trip = static_cast<double>(path.rate_bps) / 8e9 *
                                     static_cast<double>(path.rtt_ns + kTurnaroundNs) /
                                     static_cast<double>(path.extent_bytes);
-    const double trips = kRoundTrips + kRepairRoundTrips * repairs(path.extent_bytes / path.chunk_bytes);
+    const double trips =
+        kRoundTrips + kRepairRoundTrips * repair_rounds(path.extent_bytes / path.chunk_bytes, loss());
     extents_ = static_cast<uint32_t>(std::min<double>(std::ceil(extents_per_trip * trips) + kSpare, kMost));
   }
   // 0: not known yet.
@@ -48,16 +49,6 @@ class CreditWish {
   double loss() const { return loss_.share(); }  // of the path, lately
 
  private:
-  // How many rounds of repair the last chunk of an extent takes, on the average.
-  double repairs(uint32_t chunks) const {
-    double rounds = 0;
-    double missing = loss();  // chance that a chunk is still missing after so many transmissions
-    for (int round = 0; round < 40 && missing > 1e-6; ++round, missing *= loss()) {
-      rounds += 1 - std::pow(1 - missing, chunks);
-    }
-    return rounds;
-  }
-
   uint32_t extents_ = 0;
   uint64_t updated_ns_ = 0;
   RecentLoss loss_;
