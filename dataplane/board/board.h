@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 22;
+inline constexpr uint32_t kVersion = 23;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -39,6 +39,9 @@ enum class Direction : uint8_t { kTx = 1, kRx = 2 };
 // Whether datagrams come from the addresses that were agreed upon, both ways; or one end is behind a NAT or a
 // firewall, sends first, keeps the way open, and the other end learns its address from what comes.
 enum class Reach : uint8_t { kAgreed = 0, kPeerOpens = 1, kWeOpen = 2 };
+// When a sender makes repair symbols before it is asked for any: where that saves time
+// (dataplane/coding/parity_choice.h), or wherever anything is lost.
+enum class Parity : uint8_t { kWhereItPays = 0, kWhereLost = 1 };
 // What a worker notes of a flow, each level what those before it do.
 enum class LogLevel : uint8_t { kOff = 0, kEvents = 1, kPackets = 2 };
 
@@ -70,7 +73,10 @@ struct FlowConfig {
   // One more than that of the flow that had the slot before. A control that died may have left commands and
   // answers of flows that are gone.
   uint32_t tag = 0;
-  uint32_t reserved_too = 0;
+  uint8_t codes =
+      0;  // erasure codes, as bits (dataplane/board/codes.h); tx: that may be used, rx: that are taken
+  Parity parity = Parity::kWhereItPays;  // tx
+  uint16_t reserved_too = 0;
 };
 
 // Written by control while the flow lives.
@@ -128,7 +134,9 @@ struct FlowState {
   // tx: of padded probes, what the newest status that tells of them says; levels. Bytes of padding << 32, how
   // many of that size came; 0: no more sizes.
   std::atomic<uint64_t> padded_came[kPaddedSizesMax];
-  std::atomic<uint64_t> log_dropped;  // tx, rx: what was to be noted and found the ring of notes full
+  std::atomic<uint64_t> log_dropped;     // tx, rx: what was to be noted and found the ring of notes full
+  std::atomic<uint64_t> parity;          // tx: repair symbols sent; rx: that came
+  std::atomic<uint64_t> decoded_chunks;  // rx: of `chunks`, those that repair symbols replaced
 };
 
 // A run of lost tx_seq, composed by control's loss detector, carried by the worker in statuses.
@@ -270,7 +278,7 @@ struct PortInfo {
   uint8_t hugepages;             // 0: running with --no-huge
   uint64_t rate_bps_max;         // configured limit of the port
   uint32_t queue_datagrams;      // per worker, that may wait to be received; 0: not known
-  uint32_t reserved;
+  uint32_t codes;                // erasure codes that it has, as bits (dataplane/board/codes.h)
   char abilities[192];  // of a card, as text: its driver, what it does, what is done for it; or empty
 };
 
@@ -305,11 +313,12 @@ static_assert(SLUICE_BYTES(FlowConfig, 104) && SLUICE_AT(FlowConfig, flow_id, 0)
               SLUICE_AT(FlowConfig, direction, 88) && SLUICE_AT(FlowConfig, crc_kind, 89) &&
               SLUICE_AT(FlowConfig, udp_checksum, 90) && SLUICE_AT(FlowConfig, expected_loss_percent, 91) &&
               SLUICE_AT(FlowConfig, reach, 92) && SLUICE_AT(FlowConfig, log_level, 93) &&
-              SLUICE_AT(FlowConfig, peer_queue_datagrams, 94) && SLUICE_AT(FlowConfig, tag, 96));
+              SLUICE_AT(FlowConfig, peer_queue_datagrams, 94) && SLUICE_AT(FlowConfig, tag, 96) &&
+              SLUICE_AT(FlowConfig, codes, 100) && SLUICE_AT(FlowConfig, parity, 101));
 static_assert(SLUICE_BYTES(FlowControl, 32) && SLUICE_AT(FlowControl, rate_bps, 0) &&
               SLUICE_AT(FlowControl, settled_below, 8) && SLUICE_AT(FlowControl, credit_extents, 16) &&
               SLUICE_AT(FlowControl, log_level, 24));
-static_assert(SLUICE_BYTES(FlowState, 456) && SLUICE_AT(FlowState, chunks, 0) &&
+static_assert(SLUICE_BYTES(FlowState, 472) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, bytes, 8) && SLUICE_AT(FlowState, retransmitted_chunks, 16) &&
               SLUICE_AT(FlowState, repaired_chunks, 24) && SLUICE_AT(FlowState, duplicate_chunks, 32) &&
               SLUICE_AT(FlowState, late_chunks, 40) && SLUICE_AT(FlowState, crc_errors, 48) &&
@@ -329,7 +338,8 @@ static_assert(SLUICE_BYTES(FlowState, 456) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, peer_no_room, 264) && SLUICE_AT(FlowState, peer_crc_errors, 272) &&
               SLUICE_AT(FlowState, peer_advice_bps, 280) && SLUICE_AT(FlowState, unreachable_since_ns, 288) &&
               SLUICE_AT(FlowState, next_hop, 296) && SLUICE_AT(FlowState, padded_probes, 312) &&
-              SLUICE_AT(FlowState, padded_came, 320) && SLUICE_AT(FlowState, log_dropped, 448));
+              SLUICE_AT(FlowState, padded_came, 320) && SLUICE_AT(FlowState, log_dropped, 448) &&
+              SLUICE_AT(FlowState, parity, 456) && SLUICE_AT(FlowState, decoded_chunks, 464));
 static_assert(SLUICE_BYTES(Gap, 16) && SLUICE_AT(Gap, first, 0) && SLUICE_AT(Gap, count, 8));
 static_assert(SLUICE_BYTES(FlowSlot, 295872) && SLUICE_AT(FlowSlot, config, 0) &&
               SLUICE_AT(FlowSlot, control, 128) && SLUICE_AT(FlowSlot, state, 192) &&
@@ -355,7 +365,7 @@ static_assert(SLUICE_BYTES(PortInfo, 336) && SLUICE_AT(PortInfo, device, 0) && S
               SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
               SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
               SLUICE_AT(PortInfo, rate_bps_max, 128) && SLUICE_AT(PortInfo, queue_datagrams, 136) &&
-              SLUICE_AT(PortInfo, abilities, 144));
+              SLUICE_AT(PortInfo, codes, 140) && SLUICE_AT(PortInfo, abilities, 144));
 static_assert(SLUICE_BYTES(Board, 50992640) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 360) &&

@@ -21,6 +21,8 @@ struct SentChunk {
   uint32_t object = 0;
   uint32_t length = 0;  // 0: empty
   uint8_t tries = 0;    // how often it was sent again before this transmission
+  // A repair symbol: `offset` is that of its extent, `length` one more than the number of its block.
+  bool parity = false;
 };
 
 class SentRing {
@@ -41,6 +43,7 @@ class SentRing {
                               .object = chunk.object,
                               .length = static_cast<uint16_t>(chunk.length),
                               .tries = static_cast<uint8_t>(std::min(chunk.tries, kTriesMax)),
+                              .parity = chunk.parity,
                               .out = 1,
                               .back = 0};
   }
@@ -57,8 +60,11 @@ class SentRing {
   SentChunk take(uint64_t tx_seq) {
     Slot& slot = slots_[tx_seq & mask_];
     if (!remembers(tx_seq) || slot.length == 0) return {};
-    const SentChunk chunk{
-        .offset = slot.offset, .object = slot.object, .length = slot.length, .tries = slot.tries};
+    const SentChunk chunk{.offset = slot.offset,
+                          .object = slot.object,
+                          .length = slot.length,
+                          .tries = slot.tries,
+                          .parity = slot.parity};
     slot.length = 0;
     Slot& first = slots_[(tx_seq - slot.back) & mask_];
     if (remembers(tx_seq - slot.back) && --first.out > 0) return {};
@@ -67,13 +73,14 @@ class SentRing {
   uint32_t capacity() const { return mask_ + 1; }
 
  private:
-  static constexpr uint8_t kTriesMax = 15;
+  static constexpr uint8_t kTriesMax = 7;
 
   struct Slot {  // without a first value: a page of the ring costs nothing before it is used
     uint64_t offset;
     uint32_t object;
     uint16_t length;
-    uint8_t tries : 4;
+    uint8_t tries : 3;
+    bool parity : 1;
     uint8_t out : 4;  // of the first: itself and its copies, as far as they were not taken
     uint8_t back;     // of a copy: how far before it the first one was sent
   };

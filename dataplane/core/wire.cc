@@ -11,6 +11,9 @@ constexpr size_t kAtFlags = 2;
 constexpr size_t kAtHeaderBytes = 3;
 constexpr size_t kAtKeyEpoch = 4;
 constexpr size_t kAtCreditWanted = 5;  // 3 bytes
+constexpr size_t kAtBlock = 5;         // of parity, and the next two:
+constexpr size_t kAtRepairId = 6;
+constexpr size_t kAtBlockDigest = 48;
 constexpr size_t kAtFlowId = 8;
 constexpr size_t kAtTxSeq = 16;
 constexpr size_t kAtSendTime = 24;
@@ -56,6 +59,11 @@ void encode(const Header& header, std::span<uint8_t, kHeaderBytes> out) {
   store_be32(p + kAtLength, header.length);
   store_be32(p + kAtDoneSeen, header.done_seen);
   store_be32(p + kAtStatusesHeard, header.statuses_heard);
+  if (header.type == Type::kParity) {
+    p[kAtBlock] = header.block;
+    store_be16(p + kAtRepairId, header.repair_id);
+    store_be64(p + kAtBlockDigest, header.block_digest);
+  }
   store_be64(p + kAtSeal, 0);
   store_be64(p + kAtSeal + 8, 0);
 }
@@ -64,7 +72,7 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
   if (datagram.size() < kHeaderBytes) return Reject::kTooShort;
   const uint8_t* p = datagram.data();
   if (p[kAtVersion] != kVersion) return Reject::kBadVersion;
-  if (p[kAtType] > static_cast<uint8_t>(Type::kProbe)) return Reject::kBadType;
+  if (p[kAtType] > static_cast<uint8_t>(kTypeLast)) return Reject::kBadType;
   if ((p[kAtFlags] & ~kFlagsKnown) != 0) return Reject::kBadType;
   if (p[kAtHeaderBytes] != kHeaderBytes) return Reject::kBadHeaderLength;
   out->type = static_cast<Type>(p[kAtType]);
@@ -79,7 +87,13 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
   out->length = load_be32(p + kAtLength);
   out->done_seen = load_be32(p + kAtDoneSeen);
   out->statuses_heard = load_be32(p + kAtStatusesHeard);
-  if (out->type != Type::kData) {
+  if (out->type == Type::kParity) {
+    out->block = p[kAtBlock];
+    out->repair_id = load_be16(p + kAtRepairId);
+    out->block_digest = load_be64(p + kAtBlockDigest);
+    out->credit_wanted = out->done_seen = out->statuses_heard = 0;
+    if ((out->flags & ~kFlagsOfParity) != 0) return Reject::kReservedNotZero;
+  } else if (out->type != Type::kData) {
     if ((out->flags | out->object) != 0) return Reject::kReservedNotZero;
     if (out->type == Type::kStatus &&
         (out->offset | out->done_seen | out->statuses_heard | out->credit_wanted) != 0)

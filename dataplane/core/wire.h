@@ -31,12 +31,18 @@ enum class Type : uint8_t {
   kData = 0,    // payload: one chunk
   kStatus = 1,  // payload: a status report (status.h), receiver to sender
   kProbe = 2,   // "I have sent everything below tx_seq", sender to receiver; payload: padding, if any
+  kParity = 3,  // payload: a repair symbol of an erasure code, sender to receiver; only where that was agreed
 };
+inline constexpr Type kTypeLast = Type::kParity;
+// Both have one row of numbers, one chain of keys, and are under what was agreed for data.
+constexpr bool is_numbered_as_data(Type type) { return type == Type::kData || type == Type::kParity; }
 
 enum Flags : uint8_t {
   kFlagRetransmission = 1U << 0,  // these bytes were sent before (fast recovery)
   kFlagRepair = 1U << 1,          // sent because of a NEED; takes no credit
   kFlagsKnown = kFlagRetransmission | kFlagRepair,
+  kFlagRaptorQ = 1U << 0,  // of parity: by which code; otherwise by Reed-Solomon
+  kFlagsOfParity = kFlagRaptorQ,
 };
 
 // kNone and kRead protect nothing and are for measuring, into null:. With kRead both ends read every byte, so
@@ -58,14 +64,18 @@ struct Header {
   uint8_t flags = 0;
   uint8_t key_epoch = 0;        // low 8 bits of that of its number; 0 where nothing is enciphered
   uint64_t flow_id = 0;         // named by the receiver at every attach
-  uint64_t tx_seq = 0;          // never reused on a flow; kProbe, kStatus: see WIRE.md
+  uint64_t tx_seq = 0;          // never reused on a flow, data and parity together; others: see WIRE.md
   uint64_t send_time_ns = 0;    // sender's monotonic clock
-  uint64_t offset = 0;          // byte offset of the chunk in the object; kProbe: number of the probe
+  uint64_t offset = 0;          // of the chunk in the object; kParity: of the extent; kProbe: its number
   uint32_t object = 0;          // file number within the session
   uint32_t length = 0;          // payload bytes
   uint32_t done_seen = 0;       // completed extents of this flow that the sender has learned of
   uint32_t credit_wanted = 0;   // extents beyond the completed ones that the sender could use, < 2^24
   uint32_t statuses_heard = 0;  // statuses of this flow that the sender has taken
+  // kParity alone, in place of the three fields before:
+  uint8_t block = 0;          // of the extent
+  uint16_t repair_id = 0;     // number of the symbol within its block
+  uint64_t block_digest = 0;  // CRC-64 of the block's chunks
 };
 
 // Why a datagram is dropped; each is a counter of the same name (board/counters.def).

@@ -64,6 +64,33 @@ TEST(Wire, DecodesWhatItEncoded) {
   EXPECT_EQ(h.key_epoch, sample().key_epoch);
 }
 
+// Parity has a block, a number and a digest where others have credit, and echoes of statuses.
+TEST(Wire, PutsTheFieldsOfParityAtTheirPlaces) {
+  const Header parity{.type = Type::kParity,
+                      .flags = kFlagRaptorQ,
+                      .offset = 0x0000005AF3100000,
+                      .object = 7,
+                      .length = 0,
+                      .block = 0xB1,
+                      .repair_id = 0xE1E2,
+                      .block_digest = 0xF1F2F3F4F5F6F7F8};
+  const auto bytes = datagram(parity);
+  EXPECT_EQ(bytes[5], 0xB1);
+  EXPECT_EQ(load_be16(&bytes[6]), 0xE1E2);
+  EXPECT_EQ(load_be64(&bytes[48]), 0xF1F2F3F4F5F6F7F8);
+  Header h;
+  ASSERT_EQ(decode(bytes, &h), Reject::kNone);
+  EXPECT_EQ(h.type, Type::kParity);
+  EXPECT_EQ(h.flags, kFlagRaptorQ);
+  EXPECT_EQ(h.block, parity.block);
+  EXPECT_EQ(h.repair_id, parity.repair_id);
+  EXPECT_EQ(h.block_digest, parity.block_digest);
+  EXPECT_EQ(h.credit_wanted | h.done_seen | h.statuses_heard, 0U);
+  auto with_another_flag = bytes;
+  with_another_flag[2] = kFlagRepair;
+  EXPECT_EQ(decode(with_another_flag, &h), Reject::kReservedNotZero);
+}
+
 TEST(Wire, RefusesEveryTruncation) {
   const auto bytes = datagram(sample());
   for (size_t n = 0; n < bytes.size(); ++n) {
@@ -81,7 +108,7 @@ TEST(Wire, RefusesWhatItDoesNotKnow) {
     return decode(bytes, &h);
   };
   EXPECT_EQ(refused(0, 1), Reject::kBadVersion);
-  EXPECT_EQ(refused(1, 3), Reject::kBadType);
+  EXPECT_EQ(refused(1, 4), Reject::kBadType);
   EXPECT_EQ(refused(2, 0x80), Reject::kBadType);
   EXPECT_EQ(refused(3, 64), Reject::kBadHeaderLength);
 }

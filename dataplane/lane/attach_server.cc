@@ -17,6 +17,7 @@
 
 #include "dataplane/crc/crc.h"
 #include "dataplane/lane/clock.h"
+#include "dataplane/lane/coder.h"
 
 namespace sluice::lane {
 namespace {
@@ -70,6 +71,7 @@ Result<BoardMemory> BoardMemory::create(const board::PortInfo& port) {
   memory.board_->version = board::kVersion;
   memory.board_->board_bytes = sizeof(board::Board);
   memory.board_->port = port;
+  memory.board_->port.codes = codes_built_in();
   crc::variant().copy(memory.board_->crc_variant, sizeof memory.board_->crc_variant - 1);
   if (getrandom(&memory.board_->generation, sizeof memory.board_->generation, 0) < 0) {
     return system_error("no random numbers");

@@ -4,6 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
+#include "dataplane/coding/block_digest.h"
+#include "dataplane/coding/block_for_test.h"
+#include "dataplane/coding/block_layout.h"
 #include "dataplane/lane/node_for_fuzz.h"
 
 namespace {
@@ -34,6 +37,7 @@ struct World {
   uint32_t chunk_bytes = 0;
   CrcKind crc_kind = CrcKind::kCrc64Ecma;
   board::Reach reach = board::Reach::kAgreed;
+  uint8_t codes = 0;
   uint64_t now_ns = 1'000'000'000;
   uint64_t next_seq = 0;
   uint64_t status_seq = 0;
@@ -60,6 +64,8 @@ void open_flow(World& world, uint32_t slot, uint64_t flow_id, board::Direction d
   c.peer_ip[15] = 2;
   c.direction = direction;
   c.reach = world.reach;
+  c.codes = world.codes;
+  c.parity = board::Parity::kWhereLost;
   board::FlowSlot& flow = world.node.board().flows[slot];
   flow.config = c;
   flow.control.rate_bps = c.rate_bps;
@@ -73,6 +79,7 @@ void begin(World& world, fuzz::Input& input) {
   world.chunk_bytes = kChunkBytes[form % 4];
   world.crc_kind = (form & 4) != 0 ? CrcKind::kCrc32c : CrcKind::kCrc64Ecma;
   world.reach = static_cast<board::Reach>((form >> 6) % 3);
+  world.codes = (form & 16) != 0 ? board::kCodeReedSolomon : 0;
   const uint32_t direct = (form & 8) != 0 ? uint32_t{board::kObjectDirect} : 0;
   world.size = 1 + input.take<uint32_t>() % kFileBytes;
   FuzzNode& node = world.node;
@@ -137,10 +144,49 @@ void fill_data(World& world, fuzz::Input& input, uint32_t odd, wire::Header* h,
   if (odd & 8) h->flags = input.take<uint8_t>() % 4;
 }
 
+// A repair symbol of what the file should hold, or rubbish that says to be one.
+void fill_parity(World& world, fuzz::Input& input, uint32_t odd, wire::Header* h,
+                 std::vector<uint8_t>* payload) {
+  h->offset = odd & 2 ? input.edge() : input.below(4) * uint64_t{kExtentBytes};
+  h->object = odd & 1 ? static_cast<uint32_t>(input.edge()) : 0;
+  h->block = static_cast<uint8_t>(odd & 4 ? input.take<uint8_t>() : input.below(3));
+  h->repair_id = odd & 8 ? input.take<uint16_t>() : static_cast<uint16_t>(input.below(8));
+  h->block_digest = input.edge();
+  h->done_seen = h->credit_wanted = h->statuses_heard = 0;
+  const uint64_t begin = h->offset % kExtentBytes == 0 ? h->offset : world.size;
+  if (begin >= world.size || (odd & 4) != 0) {
+    payload->resize(input.take<uint16_t>() % 9000);
+    return;
+  }
+  const auto length = static_cast<uint32_t>(std::min<uint64_t>(kExtentBytes, world.size - begin));
+  const uint32_t k = coding::source_symbols(coding::Scheme::kReedSolomon,
+                                            {.extent_bytes = kExtentBytes, .chunk_bytes = world.chunk_bytes});
+  const coding::BlockLayout layout((length + world.chunk_bytes - 1) / world.chunk_bytes, k);
+  h->block = static_cast<uint8_t>(h->block % layout.blocks());
+  const uint32_t symbol_bytes = coding::symbol_bytes(length, world.chunk_bytes);
+  coding::SymbolsForTest source(layout.chunks_of(h->block), symbol_bytes);
+  uint32_t last_bytes = 0;
+  for (uint32_t i = 0; i < source.places.size(); ++i) {
+    const uint64_t at = uint64_t{layout.chunk_at(h->block, i)} * world.chunk_bytes;
+    last_bytes = static_cast<uint32_t>(std::min<uint64_t>(world.chunk_bytes, length - at));
+    for (uint32_t byte = 0; byte + 8 <= last_bytes; byte += 8) {
+      const uint64_t word = content(begin + at + byte);
+      std::memcpy(source.places[i] + byte, &word, 8);
+    }
+  }
+  const auto code = coding::make_code(coding::Scheme::kReedSolomon, k);
+  const coding::SymbolsForTest repair = coding::repair_of(*code, source, h->repair_id, 1);
+  if (repair.bytes.empty()) return payload->resize(symbol_bytes);
+  *payload = repair.bytes[0];
+  if ((odd & 16) == 0)
+    h->block_digest = coding::block_digest(source.sources(), world.chunk_bytes, last_bytes);
+}
+
 Frame datagram(World& world, fuzz::Input& input) {
   const uint32_t odd = input.take<uint8_t>();
   const uint32_t which = input.below(8);
-  wire::Header h{.type = which < 5   ? wire::Type::kData
+  wire::Header h{.type = which < 4   ? wire::Type::kData
+                         : which < 5 ? wire::Type::kParity
                          : which < 7 ? wire::Type::kStatus
                                      : wire::Type::kProbe};
   h.send_time_ns = odd & 16 ? input.edge() : world.now_ns - 1000;
@@ -153,6 +199,8 @@ Frame datagram(World& world, fuzz::Input& input) {
   std::vector<uint8_t> payload;
   if (h.type == wire::Type::kData) {
     fill_data(world, input, odd, &h, &payload);
+  } else if (h.type == wire::Type::kParity) {
+    fill_parity(world, input, odd, &h, &payload);
   } else if (h.type == wire::Type::kStatus) {
     payload.resize(wire::kStatusBytesMax);
     payload.resize(wire::encode_status(any_status(input), payload).bytes);

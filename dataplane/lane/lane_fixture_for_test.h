@@ -330,7 +330,8 @@ class Lane : public ::testing::Test {
 
   void expect_counters_add_up(Side& side) {
     uint64_t sum = side.counter(Counter::rx_control_frames) + side.counter(Counter::rx_statuses) +
-                   side.counter(Counter::rx_probes) + side.counter(Counter::rx_chunks);
+                   side.counter(Counter::rx_probes) + side.counter(Counter::rx_chunks) +
+                   side.counter(Counter::rx_parity);
     for (auto c = static_cast<uint32_t>(Counter::rx_drop_not_ours);
          c <= static_cast<uint32_t>(Counter::rx_drop_bad_status); ++c) {
       sum += side.counter(static_cast<Counter>(c));

@@ -131,7 +131,8 @@ class FuzzNode {
 
   void check_counters() {
     uint64_t sum = side_->counter(Counter::rx_control_frames) + side_->counter(Counter::rx_statuses) +
-                   side_->counter(Counter::rx_probes) + side_->counter(Counter::rx_chunks);
+                   side_->counter(Counter::rx_probes) + side_->counter(Counter::rx_chunks) +
+                   side_->counter(Counter::rx_parity);
     for (auto c = static_cast<uint32_t>(Counter::rx_drop_not_ours);
          c <= static_cast<uint32_t>(Counter::rx_drop_bad_status); ++c) {
       sum += side_->counter(static_cast<Counter>(c));

@@ -21,7 +21,9 @@ RxSide::RxSide(WorkerResources& resources, uint32_t first, uint32_t extents)
       pool_(0, extents, std::min(kRepairReserve, extents / 4)),
       extents_(extents),
       table_(extents),
-      flows_(board::kFlowsMax) {
+      flows_(board::kFlowsMax),
+      parity_(extents),
+      decodable_(4 * extents) {
   const uint32_t chunks_max = resources.port_info.extent_bytes_max / wire::kChunkBytesMin;
   for (auto& e : extents_) e.chunk_crcs.resize(chunks_max);
   active_.reserve(board::kFlowsMax);
@@ -33,6 +35,7 @@ int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const Flow
                  uint64_t now_ns) {
   if (flows_[flow_slot] != nullptr) return EEXIST;
   if ((config.flow_id & 0xFFFF) != flow_slot || config.credit_extents == 0) return EINVAL;
+  if (!prepare_codes(config)) return EOPNOTSUPP;
   FlowChannel channel;
   const int error = channel.open(resources_, config, secret);
   if (error != 0) return error;
@@ -180,6 +183,7 @@ bool RxSide::pump(uint64_t now_ns) {
     release_written_elsewhere();
   }
   sample_disk(now_ns);
+  busy |= decode_next();
   for (const uint32_t index : active_) {
     Flow& flow = *flows_[index];
     if (flow.closing) continue;

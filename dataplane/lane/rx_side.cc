@@ -43,12 +43,17 @@ bool RxSide::follow(Flow& flow, const net::RxDatagram& datagram, const wire::Hea
   return true;
 }
 
-// What any valid datagram of the flow tells of its sender.
-void RxSide::note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns) {
+// What any valid datagram of the flow tells of its path.
+void RxSide::note_arrival(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns) {
   set(flow.slot.state.last_peer_ns, now_ns);
   flow.sender.send_time_ns = header.send_time_ns;
   flow.sender.arrival_ns = now_ns;
   flow.sender.delays.add(static_cast<int64_t>(now_ns - header.send_time_ns), overtaken);
+}
+
+// And what data and probes tell of their sender.
+void RxSide::note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns) {
+  note_arrival(flow, header, overtaken, now_ns);
   flow.sender.statuses_heard = header.statuses_heard;
   flow.sender.credit_wanted_extents = header.credit_wanted;
   const uint64_t known = flow.done_log.known();
@@ -133,7 +138,8 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   note_peer(*flow, h, overtaken, now_ns);
   if (extent == nullptr || extent->map.has(place.chunk)) return add(flow->slot.state.duplicate_chunks, 1);
   store_chunk(*flow, *extent, place, h, opened);
-  if (extent->map.complete()) complete(*extent);
+  if (extent->map.complete()) return complete(*extent);
+  look_at_chunk(*extent, place.chunk);
 }
 
 RxSide::ChunkPlace RxSide::place_of(const Flow& flow, const wire::Header& h) const {
@@ -322,6 +328,7 @@ void RxSide::release(Extent& e) {
   e.flow = nullptr;
   e.object = nullptr;
   const uint32_t index = slot_of(e) - first_;
+  parity_.drop(index);
   flow.open.erase(index);
   pool_.give_back(index);
   if (flow.closing) settle_closed(flow.index);

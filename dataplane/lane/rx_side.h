@@ -12,15 +12,20 @@
 #include "dataplane/core/chunk_map.h"
 #include "dataplane/core/drain_rate.h"
 #include "dataplane/core/extent_table.h"
+#include "dataplane/core/fifo.h"
 #include "dataplane/core/seq_window.h"
 #include "dataplane/core/status.h"
 #include "dataplane/lane/extent_state.h"
 #include "dataplane/lane/flow_channel.h"
+#include "dataplane/lane/parity_store.h"
 #include "dataplane/lane/worker_resources.h"
 #include "storage/digest.h"
 #include "storage/extent_pool.h"
 
 namespace sluice::lane {
+
+// Memory for repair symbols, beside that of extents.
+inline constexpr uint32_t kParityShareOfExtents = 12;  // percent
 
 class RxSide {
  public:
@@ -39,6 +44,7 @@ class RxSide {
 
   // A datagram whose header decoded. Counts what becomes of it.
   void on_data(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
+  void on_parity(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   void on_probe(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   void on_written(uint32_t slot, int error);  // the disk's answer
 
@@ -76,7 +82,7 @@ class RxSide {
   // Steps of on_data. Inline: rx_side.cc alone calls them, once for each datagram.
   inline ChunkPlace place_of(const Flow& flow, const wire::Header& header) const;
   inline uint8_t* empty_place(const Flow& flow, const ChunkPlace& place, const wire::Header& header);
-  inline Object* wanted_object(Flow& flow, uint32_t id) const;
+  Object* wanted_object(Flow& flow, uint32_t id) const;
   inline static bool is_chunk_of(const Object& object, const Flow& flow, const ChunkPlace& place,
                                  const wire::Header& header);
   static void store_chunk(Flow& flow, Extent& extent, const ChunkPlace& place, const wire::Header& header,
@@ -84,9 +90,19 @@ class RxSide {
   void count_unopened(Flow& flow, const wire::Header& header, seal::Outcome outcome);
   static bool divides_alike(const Extent& extent, const Flow& flow);
   Extent* extent_for(Flow& flow, Object& object, const ChunkPlace& place, bool repair);
+  static void note_arrival(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns);
   void note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns);
   void on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   static void mark_received(Flow& flow, const wire::Header& header, SeqWindow::Novelty novelty);
+  // Of erasure codes (rx_parity.cc).
+  bool prepare_codes(const board::FlowConfig& config);
+  static bool is_parity_of(const Object& object, const Flow& flow, const wire::Header& header);
+  board::Counter keep_parity(Flow& flow, Object& object, const wire::Header& header,
+                             const seal::Opened& opened);
+  void look_at_block(Extent& extent, uint32_t block);
+  void look_at_chunk(Extent& extent, uint32_t chunk);
+  bool decode_next();
+  void decode_block(Extent& extent, uint32_t block);
   void choose_place(Extent& extent);
   void complete(Extent& extent);
   void written(Extent& extent, int error);
@@ -113,6 +129,12 @@ class RxSide {
   uint64_t starved_ns_ = 0;                   // when that look was
   uint32_t writing_ = 0;                      // extents that the disk has
   DrainRate drain_;
+  struct Decodable {
+    uint32_t extent = 0;
+    uint32_t block = 0;
+  };
+  ParityStore parity_;
+  Fifo<Decodable> decodable_;  // blocks that miss no more than repair symbols are here
 };
 
 }  // namespace sluice::lane

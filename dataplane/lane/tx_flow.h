@@ -117,6 +117,18 @@ struct Repeats {
   bool all_repeated = false;
 };
 
+// Extents of which repair symbols are to be sent, and what decides how many.
+struct ParityQueue {
+  explicit ParityQueue(uint32_t worker_extents) : waiting(worker_extents) {}
+  // So many datagrams were lost one behind the other.
+  void lost_in_a_row(uint64_t count) {
+    loss_run_mean += (static_cast<double>(std::min<uint64_t>(count, 1000)) - loss_run_mean) / 16;
+  }
+
+  SlotList waiting;
+  double loss_run_mean = 1;
+};
+
 // Probes say what was sent, for when nothing else does; padded ones find the size that the path carries.
 struct Probes {
   void soon() { interval_ns = kProbeIntervalNsMin; }
@@ -178,6 +190,7 @@ struct TxSide::Flow {
         first_pass(extents),
         retransmissions(sent_remembered(c)),
         repeats(extents),
+        parity(extents),
         peer(extents, now_ns) {}
 
   Repetition repetition() const {
@@ -186,6 +199,7 @@ struct TxSide::Flow {
   bool has_padded() const { return !probes.padded.empty(); }
   bool has_repairs() const { return !repairs.asked.empty(); }
   bool has_lost() const { return !retransmissions.lost.empty(); }
+  bool has_parity() const { return !parity.waiting.empty(); }
   bool has_unsent() const { return !first_pass.unsent.empty(); }
   // Whether anything may be sent again although nobody asked for it.
   bool has_repeats() const {
@@ -203,6 +217,7 @@ struct TxSide::Flow {
   Retransmissions retransmissions;
   Repairs repairs;
   Repeats repeats;
+  ParityQueue parity;
   Probes probes;
   CreditUse credit;
   PeerState peer;
@@ -215,13 +230,15 @@ struct TxSide::Flow {
 // The kinds of work of a flow, the most urgent first. A new kind needs a queue in Flow, a member that sends
 // one datagram of it, and its line here. Padded probes are few and must not wait for data that may never
 // arrive. Repairs and retransmissions take turns: a peer without buffers loses every retransmission until
-// repairs have completed extents.
+// repairs have completed extents. Repair symbols of erasure codes come before new data: they are of extents
+// that are sent, whose memory waits for them.
 struct TxSide::Work {
   using Order =
       InOrder<Kind<&TxSide::send_padded, &Flow::has_padded>,
               InTurns<&Flow::repair_turn, Kind<&TxSide::send_repair, &Flow::has_repairs>,
                       Kind<&TxSide::send_retransmission, &Flow::has_lost>>,
-              Kind<&TxSide::send_new, &Flow::has_unsent>, Kind<&TxSide::send_repeat, &Flow::has_repeats>>;
+              Kind<&TxSide::send_parity, &Flow::has_parity>, Kind<&TxSide::send_new, &Flow::has_unsent>,
+              Kind<&TxSide::send_repeat, &Flow::has_repeats>>;
 };
 
 }  // namespace sluice::lane

@@ -244,6 +244,8 @@ void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
     complete(flow, {e.object->id, e.key.number});
   } else if (e.never_listed) {
     give_credit_back(flow, slot);
+  } else if (flow.config.codes != 0) {
+    begin_parity(flow, slot);
   }
 }
 

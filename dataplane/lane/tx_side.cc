@@ -35,6 +35,7 @@ TxSide::Flow* TxSide::find(uint32_t flow_slot) {
 int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const FlowSecret& secret,
                  uint64_t now_ns) {
   if (find(flow_slot) != nullptr) return EEXIST;
+  if (!prepare_codes(config)) return EOPNOTSUPP;
   FlowChannel channel;
   const int error = channel.open(resources_, config, secret);
   if (error != 0) return error;
@@ -269,6 +270,8 @@ void TxSide::retire(uint32_t slot) {
   }
   if (!e.repair) table_.erase(e.key);
   if (e.state == State::kHeld) e.flow->repeats.held.erase(slot);
+  if (e.parity.waiting) e.flow->parity.waiting.erase(slot);
+  if (encoded_.slot == slot) encoded_ = {};
   change(&e.state, State::kDraining);
   draining_.must_push(slot);
   if (e.buffer != &e.mapped) let_go(e);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "dataplane/coding/parity_choice.h"
 #include "dataplane/core/done_lists.h"
 #include "dataplane/core/extent_table.h"
 #include "dataplane/core/fifo.h"
@@ -36,6 +37,21 @@ struct Repair {
   uint32_t object = 0;
   uint64_t offset = 0;
   uint64_t length = 0;
+};
+
+// What a sender knows of the repair symbols of one extent's blocks.
+struct ParityOfExtent {
+  static constexpr uint32_t kBlocksMax = 64;
+
+  bool coded = false;    // a lost symbol is made good by another one, not by the chunk itself
+  bool waiting = false;  // some are to be sent
+  coding::Scheme scheme = coding::Scheme::kReedSolomon;
+  uint16_t blocks = 0;
+  uint16_t next = 0;                 // the block whose turn it is
+  uint32_t pending = 0;              // to be sent, of all blocks
+  uint16_t sent[kBlocksMax] = {};    // and the number of the next one
+  uint16_t wanted[kBlocksMax] = {};  // to be sent
+  uint16_t lost[kBlocksMax] = {};    // chunks and repair symbols
 };
 
 class TxSide {
@@ -94,6 +110,7 @@ class TxSide {
     uint64_t partition_offset = 0;
     uint64_t partition_length = 0;
     HoleMap holes;  // what the peer may still miss
+    ParityOfExtent parity;
 
     // In chunks: of the next pass and those before.
     uint32_t repeat_cost() const { return holes.count() * (passes + 1U); }
@@ -125,6 +142,14 @@ class TxSide {
   uint64_t send_time_ns(const Flow& flow, uint64_t leaves_ns) const;
   void count_blocked(Flow& flow, uint64_t ns) const;
   Sent send_repeat(Flow& flow, uint64_t now_ns);
+  // Of erasure codes (tx_parity.cc).
+  bool prepare_codes(const board::FlowConfig& config);
+  coding::ParityChoice choose_parity(Flow& flow) const;
+  void begin_parity(Flow& flow, uint32_t slot);
+  void want_parity(Flow& flow, uint32_t slot, uint32_t block, uint32_t symbols);
+  bool is_made_good_by_parity(Flow& flow, const SentChunk& lost);
+  bool encode_block(const Flow& flow, uint32_t slot, uint32_t block);
+  Sent send_parity(Flow& flow, uint64_t now_ns);
   bool send_chunk(Flow& flow, const Extent& extent, uint32_t at, uint32_t bytes, uint8_t flags,
                   uint64_t leaves_ns, uint64_t* digest);
   void send_probe(Flow& flow, uint64_t now_ns);
@@ -149,6 +174,16 @@ class TxSide {
   ExtentTable table_;
   Fifo<uint32_t> draining_;
   std::vector<std::unique_ptr<Flow>> flows_;
+  // What was encoded last, and has not left.
+  struct Encoded {
+    uint32_t slot = ExtentTable::kNone;
+    uint32_t block = 0;
+    uint32_t first_id = 0;
+    uint32_t symbols = 0;
+    uint64_t digest = 0;
+    uint32_t generation = 0;  // of the coder's memory
+  };
+  Encoded encoded_;
   uint32_t first_flow_ = 0;  // goes round, so that each flow is the first one now and then
 };
 

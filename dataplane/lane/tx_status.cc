@@ -187,9 +187,10 @@ void TxSide::take_gaps(Flow& flow, const wire::Status& status) {
       const SentChunk chunk = flow.retransmissions.sent_ring.take(seq);
       if (chunk.length == 0) continue;
       add(flow.slot.state.gaps_reported, 1);
-      flow.retransmissions.lost.must_push(chunk);
+      if (!is_made_good_by_parity(flow, chunk)) flow.retransmissions.lost.must_push(chunk);
       if (count++ == 0) first = seq;
     }
+    if (count > 0) flow.parity.lost_in_a_row(count);
     if (count > 0) flow.log.event({.tx_seq = first, .value = count, .kind = board::LogKind::kGap});
   }
 }
@@ -207,7 +208,7 @@ void TxSide::take_holes(Flow& flow, const wire::Status& status, uint64_t now_ns)
     Extent& e = extents_[slot];
     if (e.state != State::kHeld) continue;  // what did not leave yet is missing, of course
     e.holes.take(told.told, holes);
-    if (now_ns - e.passes_since_ns < flow.peer.round_trip.smoothed_ns()) continue;
+    if (e.parity.coded || now_ns - e.passes_since_ns < flow.peer.round_trip.smoothed_ns()) continue;
     e.passes = 0;
     e.passes_since_ns = now_ns;
     flow.repeats.renew(e.holes.count());

@@ -30,6 +30,7 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
       datagrams_(shared.port.datagrams(index, board::CounterWriter(shared.board.workers[index]))),
       disk_(*shared.disks[index]),
       scratch_(std::make_unique<seal::Scratch>()),
+      coder_(std::make_unique<Coder>()),
       resources_{.datagrams = *datagrams_,
                  .board = shared.board,
                  .slot = shared.board.workers[index],
@@ -37,6 +38,7 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
                  .disk = disk_,
                  .port_info = shared.board.port,
                  .scratch = *scratch_,
+                 .coder = *coder_,
                  .key_epoch_bits = shared.key_epoch_bits},
       tx_extents_(shared.board.port.tx_extents),
       tx_(resources_, tx_extents_, shared.port.pattern()),
@@ -204,7 +206,8 @@ int Worker::open_flow(const board::Command& command, uint64_t now_ns) {
   if (c.session >= board::kSessionsMax || c.chunk_bytes < wire::kChunkBytesMin || c.chunk_bytes > chunk_max ||
       c.chunk_bytes % wire::kChunkBytesStep != 0 || !power_of_two || c.extent_bytes < 65536 ||
       c.extent_bytes > port.extent_bytes_max || c.crc_kind > static_cast<uint8_t>(wire::CrcKind::kRead) ||
-      c.reach > board::Reach::kWeOpen || ip4 != peer.is_ip4() ||
+      c.reach > board::Reach::kWeOpen || (c.codes & ~codes_built_in()) != 0 ||
+      c.parity > board::Parity::kWhereLost || ip4 != peer.is_ip4() ||
       local != net::Address::of(ip4 ? port.ip4 : port.ip6) || local.is_zero() || peer.is_zero() ||
       (c.local_port - port.udp_port_base) % workers_ != index_) {
     return EINVAL;
@@ -277,6 +280,8 @@ void Worker::on_datagram(const net::RxDatagram& datagram, uint64_t now_ns) {
   switch (header.type) {
     case wire::Type::kData:
       return rx_.on_data(datagram, header, now_ns);
+    case wire::Type::kParity:
+      return rx_.on_parity(datagram, header, now_ns);
     case wire::Type::kProbe:
       return rx_.on_probe(datagram, header, now_ns);
     case wire::Type::kStatus:

@@ -20,6 +20,7 @@
 #include "dataplane/core/store_choice.h"
 #include "dataplane/core/wake_delay.h"
 #include "dataplane/lane/clock.h"
+#include "dataplane/lane/coder.h"
 #include "dataplane/lane/key_table.h"
 #include "dataplane/lane/rx_side.h"
 #include "dataplane/lane/tx_side.h"
@@ -82,6 +83,7 @@ class Worker {
   const std::unique_ptr<net::DatagramQueue> datagrams_;
   storage::Disk& disk_;
   const std::unique_ptr<seal::Scratch> scratch_;
+  const std::unique_ptr<Coder> coder_;
   WorkerResources resources_;
   uint32_t tx_extents_;
   TxSide tx_;

@@ -9,6 +9,7 @@
 #include "dataplane/base/config/config.h"
 #include "dataplane/board/board.h"
 #include "dataplane/board/counters.h"
+#include "dataplane/lane/coder.h"
 #include "dataplane/lane/object_table.h"
 #include "dataplane/net/datagram_queue.h"
 #include "dataplane/seal/seal.h"
@@ -29,6 +30,7 @@ struct WorkerResources {
   storage::Disk& disk;
   board::PortInfo port_info;  // copied: control can write to the board
   seal::Scratch& scratch;
+  Coder& coder;
   const uint32_t& key_epoch_bits;
   uint64_t turn_ns = 0;                             // when the worker's turn began
   seal::Store store = seal::Store::kThroughCaches;  // in this turn

@@ -27,12 +27,12 @@ class FlowKeys {
            GcmEngine engine = best_gcm_engine());
 
   KeyChain& of(wire::Type type) {
-    if (type == wire::Type::kData) return data_;
+    if (wire::is_numbered_as_data(type)) return data_;
     return type == wire::Type::kProbe ? probes_ : statuses_;
   }
 
  private:
-  KeyChain data_;      // source to destination
+  KeyChain data_;      // and parity, source to destination
   KeyChain probes_;    // the same way
   KeyChain statuses_;  // destination to source
 };

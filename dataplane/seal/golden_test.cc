@@ -110,6 +110,24 @@ Bytes encoded(const wire::Status& status) {
   return payload;
 }
 
+TEST_P(Golden, Parity) {
+  const wire::Header header{.type = Type::kParity,
+                            .flags = wire::kFlagRaptorQ,
+                            .flow_id = 0x8000112233440007,
+                            .tx_seq = 7,
+                            .send_time_ns = 0x0102030405060709,
+                            .offset = 300 * 65536,
+                            .object = 2,
+                            .block = 3,
+                            .repair_id = 258,
+                            .block_digest = 0x995DC9BBDF1939FA};
+  Bytes payload(64);
+  for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i);
+  EXPECT_EQ(sealed(Protection::kCrc, CrcKind::kCrc64Ecma, header, payload), documented("parity"));
+  EXPECT_EQ(sealed(Protection::kAes128Gcm, CrcKind::kCrc64Ecma, header, payload),
+            documented("parity, aes-128-gcm"));
+}
+
 TEST_P(Golden, Status) {
   const wire::Header header = header_of(Type::kStatus, 41, 0x1112131415161718, 0, 0);
   const Bytes payload = encoded(some_status());

@@ -84,7 +84,7 @@ class FlowSeal {
   wire::Protection protection() const { return protection_; }
   // Its payload is written where it leaves from, never sent from where it lies.
   bool enciphers(wire::Type type) const {
-    return type != wire::Type::kData || protection_ != wire::Protection::kCrc;
+    return !wire::is_numbered_as_data(type) || protection_ != wire::Protection::kCrc;
   }
 
   // Writes header and seal of a datagram to `header_out`, and the payload to `payload_out`; nullptr: the

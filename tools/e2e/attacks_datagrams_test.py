@@ -47,7 +47,7 @@ FORM = [
     Attack("cut at each field of the header", "rx_drop_too_short",
            lambda s: cut(s.data(), 4, 5, 8, 16, 24, 32, 40, 44, 48, 52, 56, 71)),
     Attack("another version", "rx_drop_bad_version", lambda s: each_field(s.data(), "version", 0, 1, 3, 255)),
-    Attack("a type that is none", "rx_drop_bad_type", lambda s: each_field(s.data(), "type", 3, 4, 255)),
+    Attack("a type that is none", "rx_drop_bad_type", lambda s: each_field(s.data(), "type", 4, 5, 255)),
     Attack("flags that are none", "rx_drop_bad_type", lambda s: each_field(s.data(), "flags", 4, 8, 0x80, 255)),
     Attack("header length lies", "rx_drop_bad_header_length",
            lambda s: each_field(s.data(), "header_bytes", 0, 56, 71, 73, 255)),

@@ -34,6 +34,8 @@ DATA = wire.Datagram(wire.DATA, FLOW, 6, 0x0102030405060708, b"123456789", wire.
 SECRET = bytes(range(32))
 OF_STATUS = wire.Datagram(wire.STATUS, FLOW, 41, 0x1112131415161718, STATUS.pack())
 OF_HOLES = wire.Datagram(wire.STATUS, FLOW, 42, 0x1112131415161719, WITH_HOLES.pack())
+PARITY = wire.Datagram(wire.PARITY, FLOW, 7, 0x0102030405060709, bytes(range(64)), wire.RAPTORQ, 300 * 65536, 2, block=3,
+                       repair_id=258, block_digest=0x995DC9BBDF1939FA)  # fmt: skip
 PROBE = wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, offset=3, done_seen=4, statuses_heard=42, credit_wanted=36)
 
 
@@ -43,6 +45,8 @@ PROBE = wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, offset=3, done_se
     ("data, aes-128-gcm", DATA, wire.CRC64, keys.AES_128_GCM),
     ("data, aes-256-gcm", DATA, wire.CRC64, keys.AES_256_GCM),
     ("data, next epoch", dataclasses.replace(DATA, tx_seq=8388614), wire.CRC64, keys.AES_128_GCM),
+    ("parity", PARITY, wire.CRC64, keys.CRC),
+    ("parity, aes-128-gcm", PARITY, wire.CRC64, keys.AES_128_GCM),
     ("status", OF_STATUS, wire.CRC64, keys.CRC),
     ("status", OF_STATUS, wire.CRC64, keys.AES_128_GCM),
     ("status, aes-256-gcm", OF_STATUS, wire.CRC64, keys.AES_256_GCM),

@@ -55,10 +55,10 @@ class Keys:
         data = Chain(expand(secret, b"sluice data s2d", SECRET_BYTES), key_bytes, epoch_bits)
         probe = Chain(expand(secret, b"sluice probe s2d", SECRET_BYTES), key_bytes, epoch_bits)
         status = Chain(expand(secret, b"sluice status d2s", SECRET_BYTES), key_bytes, epoch_bits)
-        self._chains = {wire.DATA: data, wire.PROBE: probe, wire.STATUS: status}
+        self._chains = {wire.DATA: data, wire.PARITY: data, wire.PROBE: probe, wire.STATUS: status}
 
     def encipher(self, kind):
-        return kind != wire.DATA or self.protection != CRC
+        return kind not in (wire.DATA, wire.PARITY) or self.protection != CRC
 
     def epoch(self, datagram):
         return wire.number_of(datagram) >> self._chains[datagram.type].epoch_bits

@@ -6,14 +6,16 @@ import struct
 
 from cryptography.exceptions import InvalidTag
 
-DATA, STATUS, PROBE = range(3)
+DATA, STATUS, PROBE, PARITY = range(4)
 RETRANSMISSION, REPAIR = 1, 2
+RAPTORQ = 1  # of parity
 HEADER_BYTES, COVERED_BYTES = 72, 56
 
 # ---- 1.1 Header -------------------------------------------------------------------------------------
 
 # version, type, flags, header_bytes, key_epoch and credit_wanted; flow_id, tx_seq, send_time, offset;
-# object, length, done_seen, statuses_heard
+# object, length, done_seen, statuses_heard; of parity (1.12) block and repair_id are where credit_wanted is, and
+# block_digest where the last two are
 _HEADER = struct.Struct(">BBBBIQQQQIIII")
 _CRC = struct.Struct(">QQ")  # and eight zero bytes
 
@@ -31,6 +33,9 @@ class Datagram:
     done_seen: int = 0
     statuses_heard: int = 0
     credit_wanted: int = 0  # 0: not known
+    block: int = 0
+    repair_id: int = 0
+    block_digest: int = 0
     chunk_crc: int = 0  # of the payload alone: known once it was sealed or opened
 
 
@@ -47,10 +52,14 @@ def seal(datagram, crc, keys):
     """The bytes that travel. crc: the kind that the session agreed on; keys: those of the flow."""
     enciphered = keys.encipher(datagram.type)
     epoch = keys.epoch(datagram) if enciphered else 0
-    header = _HEADER.pack(2, datagram.type, datagram.flags, HEADER_BYTES, (epoch & 0xFF) << 24 | datagram.credit_wanted,
+    wish, echoes = datagram.credit_wanted, (datagram.done_seen, datagram.statuses_heard)
+    if datagram.type == PARITY:
+        wish = datagram.block << 16 | datagram.repair_id
+        echoes = (datagram.block_digest >> 32, datagram.block_digest & 0xFFFFFFFF)
+    header = _HEADER.pack(2, datagram.type, datagram.flags, HEADER_BYTES, (epoch & 0xFF) << 24 | wish,
                           datagram.flow_id, datagram.tx_seq, datagram.send_time, datagram.offset, datagram.object,
-                          len(datagram.payload), datagram.done_seen, datagram.statuses_heard)  # fmt: skip
-    datagram.chunk_crc = crc.of(datagram.payload) if datagram.type == DATA else 0
+                          len(datagram.payload), *echoes)  # fmt: skip
+    datagram.chunk_crc = crc.of(datagram.payload) if datagram.type in (DATA, PARITY) else 0
     if not enciphered:
         return header + _CRC.pack(crc.of(header, datagram.chunk_crc), 0) + datagram.payload
     cipher, nonce = keys.to_send(datagram)
@@ -65,15 +74,20 @@ def open_sealed(frame, crc, keys):
     version, kind, flags, header_bytes, epoch_and_wish, *rest = _HEADER.unpack_from(frame)
     flow_id, tx_seq, send_time, offset, number, length, done_seen, statuses_heard = rest
     epoch, wish = epoch_and_wish >> 24, epoch_and_wish & 0xFFFFFF
-    if version != 2 or kind > PROBE or header_bytes != HEADER_BYTES or flags > 3 or (kind != DATA and flags):
+    known_flags = {DATA: 3, PARITY: RAPTORQ}.get(kind, 0)
+    if version != 2 or kind > PARITY or header_bytes != HEADER_BYTES or flags & ~known_flags:
         raise Invalid("not of this version")
-    if (kind == STATUS and (wish or offset or done_seen or statuses_heard)) or (kind != DATA and number):
+    if (kind == STATUS and (wish or offset or done_seen or statuses_heard)) or (kind in (STATUS, PROBE) and number):
         raise Invalid("a field that this type does not use")
     payload = frame[HEADER_BYTES:]
     if len(payload) != length:
         raise Invalid("length is not what follows the header")
-    datagram = Datagram(kind, flow_id, tx_seq, send_time, payload, flags, offset, number, done_seen, statuses_heard,
-                        wish)  # fmt: skip
+    datagram = Datagram(kind, flow_id, tx_seq, send_time, payload, flags, offset, number)
+    if kind == PARITY:
+        datagram.block, datagram.repair_id = wish >> 16, wish & 0xFFFF
+        datagram.block_digest = done_seen << 32 | statuses_heard
+    else:
+        datagram.done_seen, datagram.statuses_heard, datagram.credit_wanted = done_seen, statuses_heard, wish
     header, field = frame[:COVERED_BYTES], frame[COVERED_BYTES:HEADER_BYTES]
     if not keys.encipher(kind):
         datagram.chunk_crc = crc.of(payload)
@@ -88,7 +102,7 @@ def open_sealed(frame, crc, keys):
     except InvalidTag:
         raise Invalid("a wrong tag") from None
     keys.reached(datagram)
-    if kind == DATA:
+    if kind in (DATA, PARITY):
         datagram.chunk_crc = crc.of(datagram.payload)
     return datagram
 

@@ -102,7 +102,11 @@ Dataplane::Dataplane(Setup setup)
   }
 }
 
-Dataplane::~Dataplane() { *alive_ = false; }
+Dataplane::~Dataplane() {
+  *alive_ = false;
+  for (const board::FlowSlot& flow : board_.flows)  // those that had each slot last
+    setup_.trace.reached.decoded_chunks += flow.state.decoded_chunks.load(std::memory_order_relaxed);
+}
 
 void Dataplane::kill() {
   for (Run& run : workers_) run.disk->die();
@@ -262,7 +266,8 @@ void Dataplane::check() const {
     received += counter(board::Counter::rx_frames);
     taken += const_cast<SimPort&>(port_).queue(i).received();
     outcomes += counter(board::Counter::rx_control_frames) + counter(board::Counter::rx_statuses) +
-                counter(board::Counter::rx_probes) + counter(board::Counter::rx_chunks);
+                counter(board::Counter::rx_probes) + counter(board::Counter::rx_chunks) +
+                counter(board::Counter::rx_parity);
     for (auto c = static_cast<uint32_t>(board::Counter::rx_drop_not_ours);
          c <= static_cast<uint32_t>(board::Counter::rx_drop_bad_status); ++c) {
       outcomes += counter(static_cast<board::Counter>(c));

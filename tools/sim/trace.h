@@ -34,6 +34,7 @@ struct Reached {
   uint64_t objects_failed = 0;  // that a source was told of
   uint64_t growths = 0;         // of a list, while data moved, at either node
   uint64_t legs_killed = 0;     // whose workers closed their flows
+  uint64_t decoded_chunks = 0;  // that repair symbols replaced, on a flow that was open last
 
   void add(const Reached& o) {
     attempts += o.attempts;
@@ -54,6 +55,7 @@ struct Reached {
     objects_failed += o.objects_failed;
     growths += o.growths;
     legs_killed += o.legs_killed;
+    decoded_chunks += o.decoded_chunks;
   }
 };
 
