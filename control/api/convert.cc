@@ -111,6 +111,8 @@ void add_summary(const transfer::Summary& summary, api::Session* session) {
   session->set_attempts(static_cast<uint32_t>(summary.attempts));
   session->set_bytes_resent(summary.bytes_resent);
   session->set_wire(summary.device);
+  session->set_parity(summary.parity);
+  session->set_decoded_chunks(summary.decoded_chunks);
 }
 
 void put(const verdict::Verdict& verdict, api::Bottleneck* to) {
@@ -211,6 +213,7 @@ api::Session to_api(const transfer::View& view) {
   if (view.sizes.law.per_byte > 0) session.set_loss_length_bytes(1 / view.sizes.law.per_byte);
   session.set_crc(view.crc);
   session.set_protection(view.protection);
+  session.set_fec(view.fec);
   session.set_rate_limit_bps(view.rate.limit_bps);
   session.set_rate_mode(view.rate.mode);
   if (view.rate.condition) session.set_rate_state(std::string(rate::condition_name(*view.rate.condition)));

@@ -52,6 +52,8 @@ void FlowFigures::add(const board::FlowState& state) {
   chunks += read(state.chunks);
   bytes += read(state.bytes);
   retransmitted_chunks += read(state.retransmitted_chunks) + read(state.repaired_chunks);
+  parity.symbols += read(state.parity);
+  parity.decoded_chunks += read(state.decoded_chunks);
   duplicate_chunks += read(state.duplicate_chunks);
   late_chunks += read(state.late_chunks);
   // A destination counts these itself, a source is told: a flow has only one of both.
@@ -97,6 +99,8 @@ void FlowFigures::add(const FlowFigures& other) {
   chunks += other.chunks;
   bytes += other.bytes;
   retransmitted_chunks += other.retransmitted_chunks;
+  parity.symbols += other.parity.symbols;
+  parity.decoded_chunks += other.parity.decoded_chunks;
   duplicate_chunks += other.duplicate_chunks;
   late_chunks += other.late_chunks;
   crc_errors += other.crc_errors;
@@ -125,7 +129,7 @@ void FlowFigures::add(const FlowFigures& other) {
 }
 
 rate::PathReport FlowFigures::report() const {
-  return {.sent = chunks + retransmitted_chunks,
+  return {.sent = sent(),
           .received_end = peer_received_end,
           .received = peer_datagrams,
           .lost = network_lost,

@@ -39,6 +39,12 @@ struct OneWayDelays {
   void add(const OneWayDelays& other);
 };
 
+// Of erasure codes.
+struct ParityFigures {
+  uint64_t symbols = 0;         // repair symbols that were sent, or that came
+  uint64_t decoded_chunks = 0;  // of the chunks that came, those that repair symbols replaced
+};
+
 // The sum over a session's flows of what the board says.
 struct FlowFigures {
   uint64_t chunks = 0;
@@ -65,7 +71,10 @@ struct FlowFigures {
   OneWayDelays delays;
   uint64_t unreachable_since_ns = 0;  // the next hop of a flow does not answer; 0: all do
   uint8_t next_hop[16] = {};          // and which one that is; all zero: there is no route
+  ParityFigures parity;
 
+  // Of a source: datagrams that have a tx_seq.
+  uint64_t sent() const { return chunks + retransmitted_chunks + parity.symbols; }
   void add(const board::FlowState& state);
   void add(const FlowFigures& other);
   rate::PathReport report() const;  // what a rate controller is told

@@ -71,6 +71,8 @@ void put(const transfer::Summary& from, Summary* to) {
   to->set_attempts(from.attempts);
   to->set_bytes_resent(from.bytes_resent);
   to->set_device(from.device);
+  to->set_parity(from.parity);
+  to->set_decoded_chunks(from.decoded_chunks);
   for (const verdict::Tally::Row& row : from.causes) {
     CauseRow* const one = to->add_causes();
     one->set_cause(static_cast<uint32_t>(row.cause));
@@ -219,7 +221,9 @@ transfer::Summary summary_of(const Summary& from) {
                        .data_elapsed_ns = from.data_elapsed_ns(),
                        .attempts = from.attempts(),
                        .bytes_resent = from.bytes_resent(),
-                       .device = from.device()};
+                       .device = from.device(),
+                       .parity = from.parity(),
+                       .decoded_chunks = from.decoded_chunks()};
   for (const CauseRow& row : from.causes()) {
     to.causes.push_back({.cause = verdict::cause_of(row.cause()),
                          .held_ns = row.held_ns(),

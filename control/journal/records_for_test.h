@@ -31,7 +31,7 @@ template <> struct Count<transfer::LegRecord> : Fields<6> {};
 template <> struct Count<transfer::Record> : Fields<13> {};
 template <> struct Count<transfer::Request> : Fields<7> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
-template <> struct Count<transfer::Summary> : Fields<16> {};
+template <> struct Count<transfer::Summary> : Fields<18> {};
 template <> struct Count<transfer::User> : Fields<2> {};
 template <> struct Count<transfer::LocalFiles> : Fields<3> {};
 template <> struct Count<verdict::Point> : Fields<3> {};
@@ -110,6 +110,8 @@ inline transfer::Summary sample_summary() {
           .attempts = 11,
           .bytes_resent = 12,
           .device = "net_memif0",
+          .parity = 15,
+          .decoded_chunks = 16,
           .causes = {{.cause = verdict::Cause::kNetwork, .held_ns = 1ULL << 50, .evidence = {"loss"}}},
           .history = {{.length_ns = 1ULL << 51, .bytes = 1ULL << 52, .cause = verdict::Cause::kLimit}}};
 }

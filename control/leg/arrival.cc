@@ -30,7 +30,7 @@ void Arrival::look(bool missed, uint64_t now_ns) {
 }
 
 void Arrival::look_at_source(const board::FlowFigures& figures, uint64_t bytes_done, uint64_t now_ns) {
-  sent_ = figures.chunks + figures.retransmitted_chunks;
+  sent_ = figures.sent();
   answered_ = figures.statuses != 0;
   look(sent_ != 0 && !any_arrived(figures, bytes_done), now_ns);
 }

@@ -83,23 +83,23 @@ verdict::Sight Bottleneck::sight(const SourceEnd& source, const LaneSet& lanes, 
   const board::FlowFigures& before = before_.figures;
   const board::FlowFigures& now = lanes.figures();
   const uint64_t interval_ns = now_ns - before_.time_ns;
-  verdict::Sight sight{
-      .interval_ns = interval_ns,
-      .lanes = static_cast<uint32_t>(lanes.size()),
-      .blocked = now.blocked.since(before.blocked),
-      .sent = grown(before.chunks + before.retransmitted_chunks, now.chunks + now.retransmitted_chunks),
-      .lost = grown(before.network_lost, now.network_lost),
-      .no_room = grown(before.no_room, now.no_room),
-      .all_sent = sent_before_ && source.all_sent() && interval_ns > kRoundTrips * now.rtt_ns &&
-                  now.retransmitted_chunks == before.retransmitted_chunks,
-      .window = {.granted = grown(now.extents.done, now.credit_extents),
-                 .used = grown(now.extents.done, now.opened_extents),
-                 .wanted = now.extents.wanted},
-      .rtt_ns = now.rtt_ns,
-      .rtt_min_ns = now.rtt_min_ns,
-      .here = board::load_of(before_.workers, lanes.workers(), interval_ns),
-      .there = peer_load_,
-      .nothing_arrives = arrival_.evidence()};
+  verdict::Sight sight{.interval_ns = interval_ns,
+                       .lanes = static_cast<uint32_t>(lanes.size()),
+                       .blocked = now.blocked.since(before.blocked),
+                       .sent = grown(before.sent(), now.sent()),
+                       .lost = grown(before.network_lost, now.network_lost),
+                       .no_room = grown(before.no_room, now.no_room),
+                       .all_sent = sent_before_ && source.all_sent() &&
+                                   interval_ns > kRoundTrips * now.rtt_ns &&
+                                   now.retransmitted_chunks == before.retransmitted_chunks,
+                       .window = {.granted = grown(now.extents.done, now.credit_extents),
+                                  .used = grown(now.extents.done, now.opened_extents),
+                                  .wanted = now.extents.wanted},
+                       .rtt_ns = now.rtt_ns,
+                       .rtt_min_ns = now.rtt_min_ns,
+                       .here = board::load_of(before_.workers, lanes.workers(), interval_ns),
+                       .there = peer_load_,
+                       .nothing_arrives = arrival_.evidence()};
   if (const rate::Share* const rate = source.rate(lanes.leg())) {
     sight.rate = {.now_bps = rate->rate_bps(),
                   .cap_bps = rate->cap_bps(),

@@ -241,6 +241,16 @@ Abilities Handshake::abilities(uint64_t now_ns) const {
   return able;
 }
 
+// An operator allowed erasure codes, and there are none.
+void Handshake::tell_fec(const Agreement& agreement, Effects& out) const {
+  const auto& request = around_.job.request;
+  if (!request || request->options.fec == options::Fec::kOff || codes_of(agreement.abilities) != 0) return;
+  out.log(LogLevel::kInfo, agreement.discard
+                               ? "fec is off: into null: no bytes are kept that lost ones could be made of"
+                               : fmt::format("fec is off: {} and this node have no erasure code in common",
+                                             around_.peer_name));
+}
+
 Status Handshake::agree_upon(const Specification& wishes, const SpecificationSet& set, uint64_t now_ns,
                              Effects& out) {
   Job& job = around_.job;
@@ -256,6 +266,7 @@ Status Handshake::agree_upon(const Specification& wishes, const SpecificationSet
                     "more: configure it as before, or begin another session",
                     job.terms->extent_bytes, wire::crc_kind_name(job.terms->crc_kind), around_.peer_name)};
   }
+  tell_fec(*agreement, out);
   if (agreement->protection == wire::Protection::kCrc) {
     out.log(LogLevel::kWarn,
             "data are neither encrypted nor authenticated: [transfer] protection is \"crc\" at both nodes");

@@ -82,6 +82,7 @@ class Handshake {
   Status answer_specification(uint64_t now_ns, Effects& out);
   bool forgets_with_peer() const;
   Status take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out);
+  void tell_fec(const Agreement& agreement, Effects& out) const;
   Status agree_upon(const Specification& specification, const SpecificationSet& set, uint64_t now_ns,
                     Effects& out);
   void reserve(uint32_t lanes, bool may_wait, uint64_t now_ns, Effects& out);

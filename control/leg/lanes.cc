@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "control/leg/codes.h"
+
 namespace sluice::transfer {
 namespace {
 
@@ -103,6 +105,9 @@ board::FlowConfig LaneSet::config(const Lane& lane, const Agreement& agreement, 
   config.udp_checksum = agreement.udp_checksum ? 1 : 0;
   config.expected_loss_percent = static_cast<uint8_t>(std::min(agreement.expected_loss_ppm / 10'000, 95U));
   config.reach = agreement.reach;
+  config.codes = codes_of(agreement.abilities);
+  config.parity = agreement.abilities.has(Ability::kParityDemanded) ? board::Parity::kWhereLost
+                                                                    : board::Parity::kWhereItPays;
   // All lanes may be one worker's at the peer.
   config.peer_queue_datagrams =
       static_cast<uint16_t>(std::min<uint32_t>(agreement.peer_queue_datagrams / agreement.lanes, UINT16_MAX));

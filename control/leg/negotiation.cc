@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "control/board/flow_table.h"
+#include "control/leg/codes.h"
 #include "control/words/bounds.h"
 #include "dataplane/core/host_address.h"
 
@@ -78,6 +79,18 @@ Status check_specification(const Specification& spec) {
   if (spec.expected_loss_ppm > kExpectedLossPpmMax)
     return incompatible("the peer expects more loss than 95 %");
   return check_ports(spec.udp_ports);
+}
+
+bool demands_parity(const Specification& spec) {
+  return spec.abilities.has(Ability::kParityDemanded) && !spec.discard;
+}
+
+// Of an answer, what protects data and what repairs them.
+Status check_protection(const Specification& spec, const SpecificationSet& set) {
+  if (!known_protection(set.protection) || set.protection < spec.protection)
+    return incompatible(
+        "the peer chose a weaker protection than this node wants, or one that it does not know");
+  return check_codes(spec.abilities & set.abilities, demands_parity(spec));
 }
 
 // The family both have; empty when there is none.
@@ -160,6 +173,11 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.abilities = AbilitySet::all();
   spec.abilities.set(Ability::kGrowingOffer,
                      options.deadline_unix_ns == 0);  // what is judged has to be known
+  // Into null: no bytes are kept that lost ones could be made of.
+  const Result<AbilitySet> coded =
+      want_codes(spec.abilities, discard ? options::Fec::kOff : options.fec, port.codes);
+  if (!coded) return coded.error();
+  spec.abilities = *coded;
   spec.protection = static_cast<uint32_t>(std::max(options.protection, abilities.protection));
   return spec;
 }
@@ -209,7 +227,9 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
       spec.udp_checksum_needed || abilities.udp_checksum_always || port.udp_checksum_offload != 0;
   set.learns_address = spec.learn_address;
   set.queue_datagrams = port.queue_datagrams;
-  set.abilities = spec.abilities & AbilitySet::all();
+  set.abilities =
+      with_codes_here(spec.abilities & AbilitySet::all(), spec.discard ? 0 : abilities.port.codes);
+  if (Status status = check_codes(set.abilities, demands_parity(spec)); !status) return status.error();
   set.protection = std::max(spec.protection, static_cast<uint32_t>(abilities.protection));
   return set;
 }
@@ -240,9 +260,7 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
   if (std::find(kinds.begin(), kinds.end(), set.crc_kind) == kinds.end()) {
     return incompatible("the peer chose another CRC kind");
   }
-  if (!known_protection(set.protection) || set.protection < spec.protection)
-    return incompatible(
-        "the peer chose a weaker protection than this node wants, or one that it does not know");
+  if (Status status = check_protection(spec, set); !status) return status.error();
   if (set.rate_bps == 0 || set.rate_bps > spec.rate_bps_max)
     return incompatible("the peer chose a wrong rate");
   if (spec.learn_address && !set.learns_address) {

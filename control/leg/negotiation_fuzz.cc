@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "control/board/flow_table.h"
+#include "control/leg/codes.h"
 #include "control/leg/negotiation.h"
 #include "dataplane/base/input_for_fuzz.h"
+#include "dataplane/board/codes.h"
 
 namespace {
 
@@ -26,6 +28,13 @@ std::vector<uint32_t> numbers(fuzz::Input& input) {
 std::string address(fuzz::Input& input) {
   constexpr size_t kLengths[] = {0, 4, 16, 5};
   return input.text(kLengths[input.below(4)]);
+}
+
+AbilitySet any_abilities(fuzz::Input& input) {
+  AbilitySet set;
+  const uint32_t bits = input.take<uint8_t>();
+  for (uint32_t i = 0; i < kAbilityNames.size(); ++i) set.set(static_cast<Ability>(i), (bits >> i & 1) != 0);
+  return set;
 }
 
 Hello any_hello(fuzz::Input& input) {
@@ -50,6 +59,7 @@ Specification any_specification(fuzz::Input& input) {
   spec.udp_ports = numbers(input);
   spec.learn_address = input.flag();
   spec.queue_datagrams = static_cast<uint32_t>(input.edge());
+  spec.abilities = any_abilities(input);
   return spec;
 }
 
@@ -65,6 +75,7 @@ SpecificationSet any_set(fuzz::Input& input) {
   set.udp_ports = numbers(input);
   set.learns_address = input.flag();
   set.queue_datagrams = static_cast<uint32_t>(input.edge());
+  set.abilities = any_abilities(input);
   return set;
 }
 
@@ -90,6 +101,7 @@ Abilities abilities(fuzz::Input& input, uint8_t host) {
   a.port.udp_checksum_offload = form >> 7;
   a.port.rate_bps_max = (form & 4) != 0 ? 10'000'000'000 : 0;
   a.calls_only = (form & 8) != 0;
+  a.port.codes = form >> 4 & board::kCodesKnown;
   return a;
 }
 
@@ -121,6 +133,8 @@ void check(const Agreement& agreement, const Abilities& a) {
   fuzz::require(agreement.crc_kind <= wire::CrcKind::kCrc64Ecma &&
                     (wire::checks(agreement.crc_kind) || agreement.discard),
                 "files are checked");
+  fuzz::require((codes_of(agreement.abilities) & ~a.port.codes) == 0, "codes that the dataplane has");
+  fuzz::require(!agreement.discard || codes_of(agreement.abilities) == 0, "no codes where nothing is kept");
   for (const uint16_t port : agreement.peer_ports) fuzz::require(port != 0, "ports that exist");
   const uint8_t* const ours = ip4 ? a.port.ip4 : a.port.ip6;
   fuzz::require(std::equal(agreement.local_ip.begin(), agreement.local_ip.end(), ours),
@@ -158,6 +172,7 @@ void as_initiator(fuzz::Input& input, const Abilities& a) {
   options.crc = static_cast<wire::CrcKind>(input.below(3));
   options.ip = static_cast<IpFamily>(input.below(3));
   options.chunk_bytes = 512 + 8 * input.below(200);
+  options.fec = static_cast<options::Fec>(input.below(4));
   const bool discard = !wire::checks(options.crc);
   const auto specification = make_specification(a, options, input.flag() ? Role::kSource : Role::kDestination,
                                                 discard, ports(options.lanes));
@@ -177,7 +192,8 @@ void as_initiator(fuzz::Input& input, const Abilities& a) {
   check(*there, other);
   fuzz::require(here->lanes == there->lanes && here->chunk_bytes == there->chunk_bytes &&
                     here->extent_bytes == there->extent_bytes && here->crc_kind == there->crc_kind &&
-                    here->local_ip == there->peer_ip && here->peer_ip == there->local_ip &&
+                    here->abilities == there->abilities && here->local_ip == there->peer_ip &&
+                    here->peer_ip == there->local_ip &&
                     (here->reach == board::Reach::kAgreed) == (there->reach == board::Reach::kAgreed),
                 "and understood alike");
 }

@@ -10,12 +10,12 @@ namespace {
 
 rate::LaneReading reading_of(const board::FlowState& state) {
   const auto read = [](const std::atomic<uint64_t>& value) { return value.load(std::memory_order_acquire); };
-  rate::LaneReading reading{
-      .sent = read(state.chunks) + read(state.retransmitted_chunks) + read(state.repaired_chunks),
-      .arrived = read(state.peer_datagrams),
-      .statuses = read(state.statuses),
-      .rtt_ns = read(state.rtt_ns),
-      .padded_sent = read(state.padded_probes)};
+  rate::LaneReading reading{.sent = read(state.chunks) + read(state.retransmitted_chunks) +
+                                    read(state.repaired_chunks) + read(state.parity),
+                            .arrived = read(state.peer_datagrams),
+                            .statuses = read(state.statuses),
+                            .rtt_ns = read(state.rtt_ns),
+                            .padded_sent = read(state.padded_probes)};
   for (uint32_t i = 0; i < board::kPaddedSizesMax; ++i) reading.padded_came[i] = read(state.padded_came[i]);
   return reading;
 }

@@ -17,6 +17,7 @@
 #include "control/recovery/extent_ledger.h"
 #include "control/transfer/peer_call.h"
 #include "control/words/messages.h"
+#include "dataplane/board/codes.h"
 
 namespace sluice::transfer::test {
 
@@ -53,6 +54,7 @@ inline Dataplane dataplane_at(uint8_t last, uint64_t generation = 1) {
   dataplane.port.chunk_bytes_max_ip4 = 8192;
   dataplane.port.extent_bytes_max = kExtent;
   dataplane.port.workers = 1;
+  dataplane.port.codes = board::kCodesKnown;
   return dataplane;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "control/leg/codes.h"
 #include "control/transfer/transfer.h"
 
 namespace sluice::transfer {
@@ -75,6 +76,8 @@ Summary Transfer::summary(const board::FlowFigures& all, uint64_t now_ns) const 
   summary.crc_errors = before_.crc_errors + all.crc_errors;
   summary.lost = before_.lost + all.network_lost;
   summary.no_room = before_.no_room + all.no_room;
+  summary.parity = before_.parity + all.parity.symbols;
+  summary.decoded_chunks = before_.decoded_chunks + all.parity.decoded_chunks;
   summary.rtt_ns = all.rtt_ns;
   const uint64_t until_ns = times_.ended_ns != 0 ? times_.ended_ns : now_ns;
   summary.elapsed_ns = times_.before_ns + until_ns - times_.started_ns;
@@ -232,6 +235,7 @@ View Transfer::overview(uint64_t now_ns) const {
   }
   if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);
   if (view.lanes != 0) view.protection = wire::protection_name(leg.agreement().protection);
+  if (view.lanes != 0) view.fec = fec_name(leg.agreement().abilities);
   view.rate.limit_bps = cap_bps();
   if (view.lanes != 0) view.rate.mode = rate::mode_name(leg.agreement().mode);
   if (const RateSum sum = rate_sum(); sum.known && leg.moving()) {
@@ -288,6 +292,7 @@ View view_of(const Saved& saved) {
     view.chunk_reason = rate::size_reason_name(agreement->chunk_reason);
     view.crc = wire::crc_kind_name(agreement->crc_kind);
     view.protection = wire::protection_name(agreement->protection);
+    view.fec = fec_name(agreement->abilities);
     view.rate.limit_bps = agreement->rate_bps;
     view.rate.mode = rate::mode_name(agreement->mode);
   }

@@ -119,6 +119,7 @@ struct View {
   rate::SizeCurve sizes;     // at a source that measures which brings most
   std::string crc;
   std::string protection;  // of data
+  std::string fec;         // "off", "auto", "rs", "raptorq", once it is agreed upon
   RateView rate;
   BottleneckView bottleneck;
   int64_t started_unix_ns = 0;

@@ -16,10 +16,14 @@
 namespace sluice::transfer {
 
 enum class Ability : uint8_t {
-  kGrowingOffer,  // an offer may grow while data moves (docs/WIRE.md 2.11)
+  kGrowingOffer,    // an offer may grow while data moves (docs/WIRE.md 2.11)
+  kReedSolomon,     // the source may send repair symbols of this erasure code (docs/WIRE.md 1.12)
+  kRaptorQ,         // likewise
+  kParityDemanded,  // it sends them wherever anything is lost; without a code there is no session
 };
 // In the order of the enumeration: the fields of messages and of the journal that say it.
-inline constexpr auto kAbilityNames = std::to_array<std::string_view>({"growing_offer"});
+inline constexpr auto kAbilityNames =
+    std::to_array<std::string_view>({"growing_offer", "reed_solomon", "raptorq", "parity_demanded"});
 
 class AbilitySet {
  public:

@@ -69,6 +69,8 @@ struct Summary {
   uint64_t attempts = 0;
   uint64_t bytes_resent = 0;
   std::string device;
+  uint64_t parity = 0;                      // repair symbols that were sent, or that came
+  uint64_t decoded_chunks = 0;              // of `chunks`, at a destination: lost ones that were made of them
   std::vector<verdict::Tally::Row> causes;  // what held it, and for how long
   std::vector<verdict::Point> history;
 };

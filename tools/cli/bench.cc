@@ -33,7 +33,7 @@ double lost_percent(const BenchInterval& interval) {
 BenchMeter::Point BenchMeter::point_of(const api::Session& session) {
   Point point{.at_s = session.data_elapsed_s(),
               .bytes = session.bytes_done(),
-              .chunks = session.chunks() + session.retransmits(),
+              .chunks = session.chunks() + session.retransmits() + session.parity(),
               .retransmits = session.retransmits(),
               .lost = session.lost(),
               .rtt_us = session.rtt_us(),

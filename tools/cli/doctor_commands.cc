@@ -123,7 +123,7 @@ void probe_path(api::Client& client, doctor::PeerLook* look) {
     look->path_problem = session ? session->error() : session.error().message;
     return;
   }
-  look->datagrams = session->chunks() + session->retransmits();
+  look->datagrams = session->chunks() + session->retransmits() + session->parity();
   look->lost = session->lost();
   look->no_room = session->no_room();
   look->rtt_us = session->rtt_us();

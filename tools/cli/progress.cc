@@ -148,7 +148,7 @@ std::string short_subject(const api::Session& session) {
 }
 
 double loss_fraction(const api::Session& session) {
-  const uint64_t sent = session.chunks() + session.retransmits();
+  const uint64_t sent = session.chunks() + session.retransmits() + session.parity();
   return sent == 0 ? 0 : static_cast<double>(session.lost()) / static_cast<double>(sent);
 }
 

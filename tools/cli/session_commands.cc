@@ -50,6 +50,13 @@ std::string_view chunk_reason(const api::Session& s) {
   return s.chunk_reason() == "path" ? " (all that the path carries)" : "";
 }
 
+// Off and unused: nothing to say.
+std::string fec_text(const api::Session& s) {
+  if (s.fec().empty() || s.fec() == "off") return "";
+  return fmt::format("{}, {} repair symbols, {} chunks made of them", printable(s.fec()), s.parity(),
+                     s.decoded_chunks());
+}
+
 std::string causes_text(const api::Session& s) {
   std::string text;
   for (const api::Bottleneck& cause : s.causes()) {
@@ -100,6 +107,7 @@ std::string details(const api::Session& s) {
   add("loss length", s.loss_length_bytes() == 0 ? "" : fmt::format("{:.0f} bytes", s.loss_length_bytes()));
   add("losses", fmt::format("{} network, {} destination had no room, {} CRC errors", s.lost(), s.no_room(),
                             s.crc_errors()));
+  add("fec", fec_text(s));
   add("round trip", s.rtt_us() == 0 ? "" : fmt::format("{:.0f} us", s.rtt_us()));
   add("lanes", std::to_string(s.lanes()));
   add("crc", printable(s.crc()));
