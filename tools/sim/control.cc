@@ -72,6 +72,7 @@ void Control::ask(const std::string& id) {
                      .mode = host_.plan.rate_mode,
                      .rate_bps = host_.plan.rate_bps,
                      .expected_loss = {host_.plan.expected_loss_ppm},
+                     .fec = host_.plan.fec,
                      .crc = host_.plan.crc,
                      .protection = host_.plan.protection_of(host_.node),
                      .chunk_bytes = host_.plan.chunk_bytes};

@@ -12,12 +12,15 @@ namespace {
 
 // Places in a header (docs/WIRE.md 1.1).
 constexpr size_t kAtCreditWanted = 5;  // three bytes
+constexpr size_t kAtBlock = 5;         // of parity
+constexpr size_t kAtRepairId = 6;      // likewise
 constexpr size_t kAtTxSeq = 16;
 constexpr size_t kAtSendTime = 24;
 constexpr size_t kAtObject = 40;
 constexpr size_t kAtLength = 44;
 constexpr size_t kAtDoneSeen = 48;
 constexpr size_t kAtStatusesHeard = 52;
+constexpr size_t kAtBlockDigest = 48;  // of parity
 
 // Its length may be another one now.
 void make_right(std::vector<uint8_t>* frame, size_t payload_bytes, std::optional<wire::CrcKind> kind) {
@@ -55,12 +58,14 @@ bool Forger::follows(std::span<const uint8_t> frame) {
     change_status(&payload);
     frame_.resize(kSluiceAt + wire::kHeaderBytes);
     frame_.insert(frame_.end(), payload.begin(), payload.end());
+  } else if (type == wire::Type::kParity) {
+    change_parity(&frame_);
   } else {
     change_header(frame_.data() + kSluiceAt);
   }
   make_right(&frame_, frame_.size() - kSluiceAt - wire::kHeaderBytes,
-             type == wire::Type::kData && protection_ == wire::Protection::kCrc ? std::optional(crc_)
-                                                                                : std::nullopt);
+             wire::is_numbered_as_data(type) && protection_ == wire::Protection::kCrc ? std::optional(crc_)
+                                                                                      : std::nullopt);
   return true;
 }
 
@@ -103,6 +108,35 @@ void Forger::change_header(uint8_t* header) {
       wire::store_be32(header + kAtObject, 100'000);
       wire::store_be64(header + kAtTxSeq, wire::load_be64(header + kAtTxSeq) + random_.between(1, 8));
   }
+}
+
+void Forger::change_parity(std::vector<uint8_t>* frame) {
+  uint8_t* const header = frame->data() + kSluiceAt;
+  uint64_t tx_seq = wire::load_be64(header + kAtTxSeq);
+  // Mostly a number of its own, since a receiver takes none twice.
+  if (random_.chance(800'000)) tx_seq += random_.between(1, 8);
+  switch (random_.below(6)) {
+    case 0:
+      tx_seq = value_near(tx_seq);
+      break;
+    case 1:
+      wire::store_be64(header + kAtSendTime, value_near(wire::load_be64(header + kAtSendTime)));
+      break;
+    case 2:
+      wire::store_be64(header + kAtBlockDigest, value_near(wire::load_be64(header + kAtBlockDigest)));
+      break;
+    case 3:
+      header[kAtBlock] = static_cast<uint8_t>(value_near(header[kAtBlock]));
+      break;
+    case 4:
+      wire::store_be16(header + kAtRepairId,
+                       static_cast<uint16_t>(value_near(wire::load_be16(header + kAtRepairId))));
+      break;
+    default:
+      (*frame)[frame->size() - 1 - random_.below(frame->size() - kSluiceAt - wire::kHeaderBytes)] ^=
+          static_cast<uint8_t>(1U << random_.below(8));
+  }
+  wire::store_be64(header + kAtTxSeq, tx_seq);
 }
 
 void Forger::change_status(std::vector<uint8_t>* payload) {

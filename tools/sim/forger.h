@@ -2,7 +2,8 @@
 // one: keys he has none.
 //
 // Pure. Payload and place of data stay as they are: wrong bytes under a right CRC are found by the digest of
-// their file, and end a session; what is shown here is that nothing else does.
+// their file, and end a session; what is shown here is that nothing else does. Of parity anything may be
+// false: what it decodes to has a digest of its own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,6 +31,7 @@ class Forger {
  private:
   uint64_t value_near(uint64_t true_value);
   void change_header(uint8_t* header);
+  void change_parity(std::vector<uint8_t>* frame);
   void change_status(std::vector<uint8_t>* payload);
 
   const uint64_t per_million_;

@@ -31,11 +31,11 @@ void Wire::send(uint32_t node, std::span<const uint8_t> frame) {
   const uint64_t now_ns = scheduler_.now_ns();
   const bool udp = frame.size() > 24 && frame[12] == 8 && frame[13] == 0 && frame[23] == 17;
   if (udp && frame.size() >= kSluiceAt + 64) {
-    constexpr const char* kTypes[] = {"data", "status", "probe"};
+    constexpr const char* kTypes[] = {"data", "status", "probe", "parity"};
     const uint8_t* const sluice = frame.data() + kSluiceAt;
     const uint64_t of =
         uint64_t{sluice[2]} << 16 | uint64_t{sluice[15]} << 8 | sluice[43];  // flags, slot, object
-    trace_.add(now_ns, node, kTypes[sluice[1] % 3], low32(sluice + 36), low32(sluice + 20), of);
+    trace_.add(now_ns, node, kTypes[sluice[1] % 4], low32(sluice + 36), low32(sluice + 20), of);
   } else {
     trace_.add(now_ns, node, "frame", frame.size());
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dataplane/coding/block_code.h"
 #include "dataplane/lane/worker_resources.h"
 #include "tools/sim/random.h"
 
@@ -247,6 +248,20 @@ void make_narrow(Plan& p, Random& r) {
   p.stall_timeout_ns = std::max(p.stall_timeout_ns, 5 * kSecond);
 }
 
+// Repair symbols are sent where losses are known of; so often they are declared, whether there are any or
+// not.
+void choose_codes(Plan* plan) {
+  Random random(plan->seed, 17);
+  if (!random.chance(400'000)) return;
+  plan->fec = random.chance(300'000)   ? options::Fec::kAuto
+              : random.chance(700'000) ? options::Fec::kReedSolomon
+                                       : options::Fec::kRaptorQ;
+  if (plan->fec == options::Fec::kRaptorQ && !coding::is_built_in(coding::Scheme::kRaptorQ))
+    plan->fec = options::Fec::kReedSolomon;
+  if (plan->expected_loss_ppm == 0 && random.chance(500'000))
+    plan->expected_loss_ppm = static_cast<uint32_t>(random.between(10'000, 300'000));
+}
+
 }  // namespace
 
 Plan make_plan(uint64_t seed) {
@@ -292,6 +307,7 @@ Plan make_plan(uint64_t seed) {
   if (modes.chance(500'000)) p.rate_mode = modes.chance(700'000) ? rate::Mode::kAdaptive : rate::Mode::kCubic;
   // Declared, whether it is so or not: what is lost is then repeated.
   if (modes.chance(100'000)) p.expected_loss_ppm = static_cast<uint32_t>(modes.between(100'000, 950'000));
+  choose_codes(&p);
   Random nats(seed, 9);
   make_nat(p, nats);
   choose_protection(&p);

@@ -13,6 +13,7 @@
 
 #include "control/catalog/catalog.h"
 #include "control/rate/mode.h"
+#include "dataplane/base/options/options.h"
 #include "dataplane/core/wire.h"
 #include "tools/wire/settings.h"
 
@@ -128,6 +129,7 @@ struct Plan {
   uint32_t queue_datagrams = 0;  // that a port says it takes; 0: it does not say
   rate::Mode rate_mode = rate::Mode::kFixed;
   uint32_t expected_loss_ppm = 0;
+  options::Fec fec = options::Fec::kOff;
   uint32_t status_interval_ns = 1'000'000;
   uint64_t sync_lag_bytes = 1 << 20;
   uint64_t sync_lag_ns = 100'000'000;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dataplane/lane/coder.h"
+
 namespace sluice::sim {
 
 SimQueue::SimQueue(const Plan& plan, uint32_t node, uint32_t extents, Scheduler& scheduler, Oracle& oracle,
@@ -133,6 +135,7 @@ board::PortInfo SimPort::info() const {
   p.udp_port_base = kPortBase;
   p.rate_bps_max = plan_.rate_bps;
   p.queue_datagrams = plan_.queue_datagrams;
+  p.codes = lane::codes_built_in();
   return p;
 }
 
