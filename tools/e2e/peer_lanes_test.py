@@ -12,7 +12,7 @@ import pytest
 from harness import veth_missing, wait_until
 from peer import wire
 from peer.receiving_lane import CREDIT, ReceivingLane
-from peer.source import SendingLane
+from peer.sending_lane import SendingLane
 from stranger import be_sent, met, send
 from transfers import INCOMPATIBLE, MIB, fresh_name, make_file
 

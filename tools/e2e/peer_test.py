@@ -1,13 +1,15 @@
 # A node and a stranger: the small peer of tools/peer, which was written from docs/WIRE.md alone, in every role.
 # What it would have to guess is a defect of that document.
 # SPDX-License-Identifier: Apache-2.0
+import collections
+import functools
 import subprocess
 
 import pytest
-from harness import veth_missing
+from harness import veth_missing, wait_until
 from harness.system import same_bytes
-from stranger import be_asked, be_sent, called, met, receive, send
-from transfers import MIB, STORAGE, make_file, names
+from stranger import be_asked, be_sent, called, met, receive, refusal_of, send
+from transfers import INCOMPATIBLE, MIB, STORAGE, make_file, names
 
 import peer
 
@@ -31,6 +33,7 @@ WAYS = {  # of the peer, and what the node is told where it calls
     "aes_256": ({"protection": 2}, []),
     "crc_is_not_enough": ({"protection": 0}, []),
     "ip6": ({"prefer_ip6": True}, ["-6"]),
+    "parity": ({"reed_solomon": True, "lose_one_in": 10}, ["--fec", "auto"]),
     "lossy": ({"lose_one_in": 10, "lanes": 2, "ports": [46000, 46001]}, ["--lanes", 2]),
 }
 
@@ -56,6 +59,70 @@ def test_peer_is_called_and_receives(meeting, way):
 def test_peer_is_called_and_sends(meeting, way):
     for size in SIZES:
         be_asked(meeting, way[0], meeting.file(size), *way[1])
+
+
+# ---- erasure codes (WIRE 1.12) --------------------------------------------------------------------------
+
+CODED = {"reed_solomon": True, "parity_demanded": True, "lose_one_in": 10}
+
+
+class WithoutGaps(peer.Source):
+    """Nothing but parity and NEED brings back what was lost."""
+
+    def on_datagram(self, lane, datagram):
+        super().on_datagram(lane, datagram)
+        lane.repeats = collections.deque(each for each in lane.repeats if each[2] == peer.wire.REPAIR)
+
+
+def newest(meeting):
+    """The node's last session, once it is over there as well."""
+    wait_until(lambda: meeting.node.sessions()[-1]["state"] == "succeeded", 20, "the session has ended at the node")
+    return meeting.node.json("session", "show", meeting.node.sessions()[-1]["id"])[1]
+
+
+def test_the_node_makes_what_was_lost_of_the_peers_parity(meeting):
+    path = meeting.file(MIB + 1)
+    sender = send(meeting, meeting.peer(source=WithoutGaps, **CODED), [path])
+    shown = newest(meeting)
+    assert sender.parity_sent > 0 and shown["parity"] > 0
+    assert shown["fec"] == "rs" and shown["decoded_chunks"] > 0
+
+
+def test_the_peer_makes_what_was_lost_of_the_nodes_parity(meeting):
+    taker = be_sent(meeting, meeting.peer(**CODED), [make_file(meeting.node, 2 * MIB)], "--fec", "rs",
+                    "--expect-loss", 10, "--chunk-bytes", 1024)  # fmt: skip
+    shown = newest(meeting)
+    assert shown["fec"] == "rs" and shown["parity"] > 0
+    assert taker.decoded > 0 and taker.false_parity == 0
+
+
+class Lying(WithoutGaps):
+    """Every symbol is wrong in one byte, under the right keys."""
+
+    def make_lanes(self, flow_ids, kind):
+        super().make_lanes(flow_ids, kind)
+        for lane in self.lanes:
+            lane.send = functools.partial(self._lie, lane.send)
+
+    @staticmethod
+    def _lie(honest, datagram):
+        if datagram.type == peer.wire.PARITY:
+            datagram.payload = bytes([datagram.payload[0] ^ 1]) + datagram.payload[1:]
+        honest(datagram)
+
+
+def test_parity_that_lies_is_counted_and_the_chunks_are_asked_for(meeting):
+    before = meeting.node.counters()["rx_false_parity"]
+    sender = send(meeting, meeting.peer(source=Lying, **CODED), [meeting.file(MIB + 1)])
+    assert meeting.node.counters()["rx_false_parity"] > before
+    assert newest(meeting)["decoded_chunks"] == 0 and sender.repairs_sent > 0
+
+
+def test_a_code_that_is_demanded_of_a_node_without_it(meeting):
+    refusal_of(meeting, meeting.peer(), INCOMPATIBLE, "erasure code",
+               command=("send", make_file(meeting.node, MIB), "peer:data/", "--fec", "rs"))  # fmt: skip
+    be_sent(meeting, meeting.peer(), [make_file(meeting.node, MIB)], "--fec", "auto")
+    assert newest(meeting)["fec"] == "off"
 
 
 @pytest.mark.parametrize("act", [send, receive])

@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 
-from . import kept, packs, times, wire
+from . import coding, kept, packs, times, wire
 from .control import pb
 from .receiving_lane import CREDIT, MS, ReceivingLane
 from .session import MAX_RANGES, Session, fold, ranges_of
@@ -48,7 +48,7 @@ class Destination(Session):
                          "rules": [{"include": include, "pattern": pattern} for include, pattern in rules]}  # fmt: skip
         self._last_data_ns = self._last_need_ns = 0
         self._said_done_ns = 0
-        self.needs_sent = 0
+        self.needs_sent = self.decoded = self.false_parity = 0
 
     def forget(self):
         for file in self.files:
@@ -158,8 +158,14 @@ class Destination(Session):
 
     def on_datagram(self, lane, datagram):
         now = time.monotonic_ns()
-        if datagram.type == wire.STATUS or (datagram.type == wire.DATA and not self._fits(datagram)):
+        fits = {wire.DATA: self._fits, wire.PARITY: self._is_parity, wire.PROBE: lambda _: True}
+        if datagram.type not in fits or not fits[datagram.type](datagram):
             lane.dropped += 1
+            return
+        if datagram.type == wire.PARITY:
+            if lane.fresh(datagram.tx_seq):
+                lane.record(datagram, now)
+                self._keep_parity(lane, datagram)
             return
         lane.heard(datagram, now)
         if datagram.type == wire.DATA and lane.fresh(datagram.tx_seq):
@@ -177,16 +183,71 @@ class Destination(Session):
             return False
         return len(datagram.payload) == min(self.terms.chunk_bytes, self.extent_length(file, extent) - within) > 0
 
+    def _is_parity(self, datagram):
+        """A symbol of a block of an extent, by a code that was agreed on."""
+        if not self.terms.reed_solomon or datagram.flags or datagram.object >= len(self.files):
+            return False
+        file = self.files[datagram.object]
+        extent, within = divmod(datagram.offset, self.terms.extent_bytes)
+        if extent >= self.extents_of(file) or within:
+            return False
+        blocks = coding.Blocks(self.terms, self.extent_length(file, extent))
+        return (datagram.block < blocks.blocks and len(datagram.payload) == blocks.symbol_bytes
+                and datagram.repair_id < coding.SHARDS_MAX - blocks.k)  # fmt: skip
+
+    def _keep_parity(self, lane, datagram):
+        file, extent = self.files[datagram.object], datagram.offset // self.terms.extent_bytes
+        if extent in file.crcs or file.done:
+            return
+        lane.partial.setdefault((datagram.object, extent), {})
+        kept_symbols = lane.parity.setdefault((datagram.object, extent, datagram.block), {})
+        if any(each.block_digest != datagram.block_digest for each in kept_symbols.values()):
+            self.false_parity += 1
+            return
+        kept_symbols[datagram.repair_id] = datagram
+        self._decode(lane, datagram.object, extent, datagram.block)
+
+    def _decode(self, lane, number, extent, block):
+        """The chunks that a block lacks, if as many symbols of it are here."""
+        symbols = lane.parity.get((number, extent, block))
+        if not symbols:
+            return
+        file, begin, chunk_bytes = self.files[number], extent * self.terms.extent_bytes, self.terms.chunk_bytes
+        length, held = self.extent_length(file, extent), lane.partial[number, extent]
+        blocks = coding.Blocks(self.terms, length)
+        places = [(begin + at * chunk_bytes, min(chunk_bytes, length - at * chunk_bytes)) for at in blocks.chunks_of(block)]
+        sources = [os.pread(file.fd, count, offset) if offset in held else None for offset, count in places]
+        decoded = blocks.decode(sources, {each: datagram.payload for each, datagram in symbols.items()})
+        if decoded is None:
+            return
+        del lane.parity[number, extent, block]
+        chunks = [symbol[:count] for symbol, (_, count) in zip(decoded, places)]
+        if coding.digest(chunks) != next(iter(symbols.values())).block_digest:
+            self.false_parity += 1
+            return
+        for chunk, (offset, _) in zip(chunks, places):
+            if offset not in held:
+                self.decoded += 1
+                self._store(lane, number, offset, chunk, self.terms.crc.of(chunk))
+
     def _take(self, lane, datagram):
         file = self.files[datagram.object]
         extent = datagram.offset // self.terms.extent_bytes
         if extent in file.crcs or file.done:
             return
-        chunks = lane.partial.setdefault((datagram.object, extent), {})
-        if datagram.offset in chunks:
+        if datagram.offset in lane.partial.setdefault((datagram.object, extent), {}):
             return
-        os.pwrite(file.fd, datagram.payload, datagram.offset)
-        chunks[datagram.offset] = datagram.chunk_crc
+        self._store(lane, datagram.object, datagram.offset, datagram.payload, datagram.chunk_crc)
+        if lane.parity and extent not in file.crcs:
+            blocks = coding.Blocks(self.terms, self.extent_length(file, extent))
+            chunk = datagram.offset % self.terms.extent_bytes // self.terms.chunk_bytes
+            self._decode(lane, datagram.object, extent, chunk % blocks.blocks)
+
+    def _store(self, lane, number, offset, payload, crc):
+        file, extent = self.files[number], offset // self.terms.extent_bytes
+        chunks = lane.partial[number, extent]
+        os.pwrite(file.fd, payload, offset)
+        chunks[offset] = crc
         length = self.extent_length(file, extent)
         if len(chunks) < -(-length // self.terms.chunk_bytes):
             return
@@ -195,7 +256,7 @@ class Destination(Session):
             count = min(self.terms.chunk_bytes, left)
             crc, left = self.terms.crc.joined(crc, chunks[offset], count), left - count
         file.crcs[extent] = crc
-        lane.complete(datagram.object, extent)
+        lane.complete(number, extent)
 
     # ---- what is due ------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ class ReceivingLane(Lane):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.partial = {}  # (object, extent) -> {offset: CRC of the chunk}
+        self.parity = {}  # (object, extent, block) -> {number of a repair symbol: its datagram}
         self._received_end = 0
         self._missing = {}  # tx_seq -> datagrams that had come when it was missed
         self._gaps = {}  # lost tx_seq -> statuses that shall still name it
@@ -64,6 +65,7 @@ class ReceivingLane(Lane):
 
     def complete(self, number, extent):
         self.partial.pop((number, extent), None)
+        self.parity = {key: kept for key, kept in self.parity.items() if key[:2] != (number, extent)}
         self._completed.append((number, extent))
 
     def say_status(self, now):

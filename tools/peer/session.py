@@ -43,6 +43,8 @@ class Abilities:
     discard: bool = False
     lanes: int = 1
     protection: int = keys.AES_128_GCM  # the least
+    reed_solomon: bool = False  # the source may send parity (1.12)
+    parity_demanded: bool = False  # there is no session without; only an initiator says so
     learn_address: bool = False  # we only call, and send from other ports than we say (1.10); an R of ours cannot learn
 
     def addresses(self):
@@ -68,6 +70,7 @@ class Terms:
     peer_ports: list
     discard: bool
     protection: int = keys.CRC
+    reed_solomon: bool = False
 
     @property
     def crc(self):
@@ -222,12 +225,13 @@ class Session:
                              crc_kinds=own.crc_kinds, rate_bps_max=own.rate_bps, prefer_ip6=own.prefer_ip6,
                              udp_checksum_needed=bool(own.address6), discard=own.discard,
                              udp_ports=own.ports[: own.lanes], learn_address=own.learn_address,
-                             protection=own.protection)  # fmt: skip
+                             protection=own.protection, reed_solomon=own.reed_solomon,
+                             parity_demanded=own.parity_demanded)  # fmt: skip
             _, agreed = self.stream.expect("specification_set", timeout_s=None)
             self._check(agreed)
             self.terms = Terms(agreed.lanes, agreed.chunk_bytes, agreed.extent_bytes, agreed.partition_bytes,
                                agreed.crc_kind, agreed.rate_bps, agreed.data_ip, list(agreed.udp_ports),
-                               own.discard, agreed.protection)  # fmt: skip
+                               own.discard, agreed.protection, agreed.reed_solomon)  # fmt: skip
         else:
             if self.specification is None:
                 _, self.specification = self.stream.expect("specification")
@@ -247,6 +251,7 @@ class Session:
                 and agreed.extent_bytes & (agreed.extent_bytes - 1) == 0
                 and agreed.partition_bytes and agreed.partition_bytes % agreed.extent_bytes == 0
                 and agreed.learns_address == own.learn_address
+                and own.reed_solomon >= agreed.reed_solomon >= own.parity_demanded and not agreed.raptorq
                 and own.protection <= agreed.protection <= keys.AES_256_GCM
                 and 0 < agreed.rate_bps <= own.rate_bps and agreed.crc_kind in own.crc_kinds):  # fmt: skip
             self.stream.fail(INCOMPATIBLE, "the SpecificationSet goes beyond the Specification")
@@ -268,13 +273,17 @@ class Session:
         if asked.protection > keys.AES_256_GCM:
             self.stream.fail(INCOMPATIBLE, "a protection that is not known here")
         protection = max(asked.protection, own.protection)
+        coded = asked.reed_solomon and own.reed_solomon and not asked.discard
+        if asked.parity_demanded and not coded and not asked.discard:
+            self.stream.fail(INCOMPATIBLE, "an erasure code is demanded that is not known here")
         extent = 1 << (extent.bit_length() - 1)
         self.terms = Terms(lanes, chunk // 4 * 4, extent, 16 * extent, kinds[0], min(asked.rate_bps_max, own.rate_bps),
-                           theirs[family], list(asked.udp_ports)[:lanes], asked.discard, protection)  # fmt: skip
+                           theirs[family], list(asked.udp_ports)[:lanes], asked.discard, protection, coded)  # fmt: skip
         self.stream.send("specification_set", lanes=lanes, chunk_bytes=chunk // 4 * 4, extent_bytes=extent,
                          partition_bytes=self.terms.partition_bytes, crc_kind=kinds[0], rate_bps=self.terms.rate_bps,
                          udp_checksum=asked.udp_checksum_needed or family == 1, data_ip=mine[family],
-                         udp_ports=own.ports[:lanes], protection=protection)  # fmt: skip
+                         udp_ports=own.ports[:lanes], protection=protection, reed_solomon=coded,
+                         parity_demanded=asked.parity_demanded and coded)  # fmt: skip
 
     # ---- lanes ------------------------------------------------------------------------------------
 

@@ -5,12 +5,13 @@ import os
 import time
 import types
 
-from . import kept, packs, times, wire
+from . import coding, kept, packs, times, wire
 from .control import INCOMPATIBLE
-from .session import MAX_RANGES, Lane, Session, fold
+from .sending_lane import MS, SendingLane
+from .session import MAX_RANGES, Session, fold
 
-MS = 1_000_000
 INTEGRITY = 11
+PARITY_OF_BLOCK = 16  # repair symbols that follow an extent, for each block; how many is the source's choice
 
 
 class Outgoing:
@@ -48,34 +49,6 @@ class Outgoing:
         return (now.st_size, now.st_mtime_ns) == (self.stat.st_size, self.stat.st_mtime_ns)
 
 
-class SendingLane(Lane):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.tx_seq = 0
-        self.credit = 0
-        self.opened = set()  # (object, extent): as many as the credit allows
-        self.listed = set()  # of these, what a status has named as complete
-        self.done_seen = self.statuses_heard = 0
-        self.carried = {}  # tx_seq -> (object, offset): what a gap would mean
-        self.repeats = collections.deque()  # (object, offset, flags)
-        self.partition = None  # (object, first extent, extents) of which we send the first pass
-        self.said_sent = 0  # so many extents of it were reported by PartitionSent
-        self.extents = collections.deque()  # of it, not opened yet
-        self.chunks = collections.deque()  # of the extent that is being sent: (object, offset)
-        self.extent_crc = 0  # of what has left of it
-        self.heard_ns = time.monotonic_ns()  # the opening counts as a first status
-        self.sent_ns = self.chunk_ns = 0
-        self.rtt_ns = 0
-        self.probe_ns = MS
-
-    def rate_share(self, now):
-        """The full rate while statuses come; a crawl, then nothing, without."""
-        silent = now - self.heard_ns
-        if silent > 10_000 * MS:
-            return 0
-        return 1 if silent < max(200 * MS, 4 * self.rtt_ns) else 0.01
-
-
 class Source(Session):
     role = 1
 
@@ -88,7 +61,7 @@ class Source(Session):
         self._partitions = collections.deque()
         self._may_send = False
         self._allowance_bits, self._last_ns = 0, time.monotonic_ns()
-        self.chunks_sent = self.repairs_sent = 0
+        self.chunks_sent = self.repairs_sent = self.parity_sent = 0
         self.failed = {}  # number of a file -> names that the destination calls failed, and why
 
     @staticmethod
@@ -300,6 +273,9 @@ class Source(Session):
     def _send_one(self, lane):
         if lane.repeats:
             number, offset, flags = lane.repeats.popleft()
+        elif lane.parity:
+            self._send_parity(lane, *lane.parity.popleft())
+            return True
         else:
             if not lane.chunks and not self._open_extent(lane):
                 return False
@@ -323,9 +299,29 @@ class Source(Session):
         if not flags and not lane.chunks:
             file.sent[extent] = self.lanes.index(lane)
             file.crcs[extent] = lane.extent_crc
+            if self.terms.reed_solomon:
+                blocks = coding.Blocks(self.terms, self.extent_length(file, extent)).blocks
+                lane.parity.extend((number, extent, block, symbol)
+                                   for symbol in range(PARITY_OF_BLOCK) for block in range(blocks))  # fmt: skip
             if not lane.extents:
                 self._report_sent(lane, sum(lane.partition[1:]))
         return True
+
+    def _send_parity(self, lane, number, extent, block, symbol):
+        file, begin, chunk_bytes = self.files[number], extent * self.terms.extent_bytes, self.terms.chunk_bytes
+        length = self.extent_length(file, extent)
+        if extent in file.held:
+            return
+        blocks = coding.Blocks(self.terms, length)
+        chunks = [os.pread(file.fd, min(chunk_bytes, length - at * chunk_bytes), begin + at * chunk_bytes)
+                  for at in blocks.chunks_of(block)]  # fmt: skip
+        lane.send(wire.Datagram(wire.PARITY, lane.flow_id, lane.tx_seq, time.monotonic_ns(),
+                                blocks.repair(chunks, symbol), 0, begin, number, block=block, repair_id=symbol,
+                                block_digest=coding.digest(chunks)))  # fmt: skip
+        lane.tx_seq += 1
+        lane.sent_ns = time.monotonic_ns()
+        self.parity_sent += 1
+        self._allowance_bits -= 8 * (blocks.symbol_bytes + wire.HEADER_BYTES + 66)
 
     def _open_extent(self, lane):
         while not lane.extents:
