@@ -19,10 +19,18 @@ LOOK_EVERY_S = 0.01
 _ENDLESS_BYTES = 1 << 40  # a session that is cancelled when it was looked at for long enough
 
 
-def path_settings(rate_bps, rtt_ms, loss=0.0, queue_bytes=0, status_loss=0.0):
+def loss_settings(loss, run_mean):
+    """Of the emulator: so much is lost, on the average `run_mean` frames one behind the other (Gilbert's model)."""
+    if run_mean <= 1:
+        return {"probability": loss}
+    leaves = 1 / run_mean
+    return {"burst": {"p": loss * leaves / (1 - loss), "r": leaves}}
+
+
+def path_settings(rate_bps, rtt_ms, loss=0.0, queue_bytes=0, status_loss=0.0, loss_run_mean=1):
     """(a_to_b, b_to_a): half of the RTT each way, order kept; loss of what is sent, and of what is reported."""
     delay = {"fixed_us": rtt_ms * 500, "keep_order": True}
-    there = {"delay": delay, "loss": {"probability": loss},
+    there = {"delay": delay, "loss": loss_settings(loss, loss_run_mean),
              "rate": {"bits_per_s": int(rate_bps), "queue_bytes": int(queue_bytes), "overhead_bytes": WIRE_GAP_BYTES}}
     return there, {"delay": delay, "loss": {"probability": status_loss}}
 

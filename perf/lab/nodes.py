@@ -28,8 +28,9 @@ DATAGRAM_OVERHEAD_BYTES = _IP_UDP_BYTES + _HEADER_BYTES
 
 def wire_bytes(session):
     """Bytes of the session's data as [port] rate counts them: with headers, FCS, preamble and gap."""
-    frames = session["chunks"] + session["retransmits"]
-    payload = session["bytes_sent"] + session["retransmits"] * session["chunk_bytes"]
+    again = session["retransmits"] + session["parity"]
+    frames = session["chunks"] + again
+    payload = session["bytes_sent"] + again * session["chunk_bytes"]
     return payload + frames * (FRAME_OVERHEAD_BYTES + _WIRE_GAP_BYTES)
 
 
@@ -45,8 +46,9 @@ def sample(session, finished, meter, by_wall, whole):
         "goodput_gbps": wall_gbps if by_wall else session_gbps,
         "session_gbps": session_gbps,
         "wall_gbps": wall_gbps,
-        "loss": ratio(session["lost"], session["chunks"] + session["retransmits"]) or 0.0,
+        "loss": ratio(session["lost"], session["chunks"] + session["retransmits"] + session["parity"]) or 0.0,
         "retransmits": session["retransmits"],
+        "parity": session["parity"],
         "cpu_s_per_gb": cpu_s_per_gb if whole else None,
         "rss_mb": meter["rss_mb"] if whole else None,
         "hugepages_mb": meter["hugepages_mb"],

@@ -5,8 +5,8 @@ import random
 
 import pytest
 from lab import channels
-from lab.emulated import goodput_limit_bps, path_settings, queue_for
-from lab.experiments import fairness, hipster, path, stall, steps, tcp, verdict
+from lab.emulated import goodput_limit_bps, loss_settings, path_settings, queue_for
+from lab.experiments import fairness, fec, hipster, path, stall, steps, tcp, tornado, verdict
 from lab.tcp_flows import intervals, mean_bps
 
 
@@ -16,6 +16,31 @@ def test_a_path_is_half_of_the_rtt_each_way_and_loses_only_data():
     assert there["loss"]["probability"] == 0.01 and back["loss"]["probability"] == 0
     assert there["rate"] == {"bits_per_s": 10**9, "queue_bytes": 5, "overhead_bytes": 24}
     assert "rate" not in back
+
+
+def test_losses_in_a_row_are_as_many_as_single_ones():
+    assert loss_settings(0.01, 1) == {"probability": 0.01}
+    burst = loss_settings(0.01, 8)["burst"]
+    assert burst["r"] == 1 / 8 and burst["p"] / (burst["p"] + burst["r"]) == pytest.approx(0.01)
+
+
+def test_a_code_is_judged_by_the_best_of_its_cell():
+    def row(code, wall_s, loss=1.0):
+        return {"fec": code, "wall_s": wall_s, "rtt_ms": 200, "loss_percent": loss, "in_a_row": 1, "size_mb": 10}
+
+    rows = [row("off", 2.0), row("rs", 1.0), row("raptorq", 1.6), row("auto", 1.25), row("off", 1.0, 0.0), row("auto", 1.25, 0.0)]
+    fec.compare(rows)
+    assert [each["of_best"] for each in rows] == [0.5, 1.25, 0.625, 0.8, 1.25, 0.8]
+    assert fec.summary(rows) == {"no_loss": 0.8, "auto_worst": 0.8, "last_byte_200ms_1pct": 0.625, "last_byte_200ms_1pct_best": 0.5}
+
+
+def test_tornado_is_compared_with_the_faster_scp():
+    def row(what, wall_s, loss=2.0):
+        return {"figure": 1, "what": what, "wall_s": wall_s, "loss_percent": loss, "size_mb": 10}
+
+    rows = [row("fec-auto", 8.0), row("fec-rs", 6.0), row("scp-cubic", 16.0), row("scp-bbr", 12.0), row("fec-auto", 7.0, 0.0)]
+    out = tornado.summary(rows)
+    assert (out["ratio_scp_2"], out["auto_of_best_2"], out["ratio_scp_0"], out["seconds_0"]) == (1.5, 0.75, None, 7.0)
 
 
 def test_a_queue_is_one_bdp_and_not_less_than_10_ms():
