@@ -29,7 +29,7 @@ struct PathState {
 
 // What is to be sent over it.
 struct WorkState {
-  uint64_t left_bytes = 0;    // that the peer does not have, of all that this flow will carry
+  uint64_t left_bytes = 0;    // of the extents that are to be sent, this one and all that follow on this flow
   uint64_t memory_bytes = 0;  // of extents that may be open at once: what the peer grants, or what is here
   uint32_t chunk_bytes = 0;
   uint32_t extent_bytes = 0;

@@ -34,7 +34,8 @@ bool TxSide::prepare_codes(const board::FlowConfig& config) {
 
 coding::ParityChoice TxSide::choose_parity(Flow& flow) const {
   const board::FlowConfig& config = flow.config;
-  uint64_t left = uint64_t{flow.first_pass.unsent.size() + flow.repeats.held.size()} * config.extent_bytes;
+  // With the extent whose first pass has just ended. What left earlier has its answer sooner.
+  uint64_t left = uint64_t{flow.first_pass.unsent.size() + 1} * config.extent_bytes;
   for (uint32_t i = 0; i < flow.first_pass.partitions.size(); ++i) {
     const Partition& p = flow.first_pass.partitions.at(i);
     left += p.length - p.read;
