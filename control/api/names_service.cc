@@ -4,30 +4,13 @@
 #include <chrono>
 #include <future>
 
-#include "dataplane/base/file_time.h"
+#include "control/proto/name_entry.h"
 
 namespace sluice::service {
 namespace {
 
 // How often a call that waits for the peer looks whether it is still wanted.
 constexpr std::chrono::milliseconds kLook{200};
-
-// What is said to people there is printable already; a string of gRPC must be UTF-8, and names are bytes.
-void put(const names::Entry& entry, api::NameEntry* to) {
-  to->set_path(entry.path);
-  to->set_type(static_cast<api::NameEntry::Type>(entry.type));
-  to->set_size(entry.size_bytes);
-  to->set_mode(entry.mode);
-  base::put_file_time(entry.mtime_ns, to);
-  to->set_uid(entry.uid);
-  to->set_gid(entry.gid);
-  to->set_links(entry.links);
-  to->set_allocated_bytes(entry.allocated_bytes);
-  to->set_target(entry.target);
-  if (entry.digest) to->set_digest(*entry.digest);
-  to->set_error_code(entry.error_code);
-  to->set_error(entry.error);
-}
 
 }  // namespace
 
@@ -96,7 +79,7 @@ namespace {
 void put(const names::Done& done, api::NamesReply* reply) {
   reply->set_entries(done.entries);
   reply->set_failed(done.failed);
-  for (const names::Entry& problem : done.problems) put(problem, reply->add_problems());
+  for (const names::Entry& problem : done.problems) names::put_entry(problem, reply->add_problems());
 }
 
 }  // namespace
@@ -148,7 +131,7 @@ grpc::Status NamesService::List(grpc::ServerContext* context, const api::ListNam
                                 grpc::ServerWriter<api::ListNamesReply>* writer) {
   const auto write = [writer](const names::Page& page) {
     api::ListNamesReply reply;
-    for (const names::Entry& entry : page.entries) put(entry, reply.add_entries());
+    for (const names::Entry& entry : page.entries) names::put_entry(entry, reply.add_entries());
     return writer->Write(reply);
   };
   const names::List asked{.path = request->path(),

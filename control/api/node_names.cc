@@ -81,17 +81,7 @@ Result<names::Done> NodeNames::change_own(const names::Request& asked, exports::
 
 Result<names::Done> NodeNames::change(const names::Request& asked, exports::Pulse& pulse) {
   if (as_user_) return as_user_->change(asked, pulse);
-  // What peers may write an operator may make and move, too.
-  const exports::Exports all = manager_.exports().for_operator();
-  Result<names::Done> done = Error{ErrorCode::kInternal, "no change of names"};
-  if (const auto* const made = std::get_if<names::MakeDirectory>(&asked)) {
-    done = all.make_directory(*made);
-  } else if (const auto* const moved = std::get_if<names::Move>(&asked)) {
-    done = all.move(*moved);
-  } else if (const auto* const removed = std::get_if<names::Remove>(&asked)) {
-    done = manager_.exports().remove(*removed, pulse, exports::Asker::kOperator);
-  }
-  return done;
+  return manager_.exports().change(asked, pulse, exports::Asker::kOperator);
 }
 
 asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> NodeNames::ask(std::string peer,

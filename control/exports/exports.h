@@ -212,6 +212,8 @@ class Exports {
   Result<names::Done> move(const names::Move& asked) const;
   // What could not be removed is in its `problems`, all else is gone. kCancelled: it was stopped.
   Result<names::Done> remove(const names::Remove& asked, Pulse& pulse, Asker asker = Asker::kPeer) const;
+  // Any of them. What peers may write an operator may make and move, too.
+  Result<names::Done> change(const names::Request& asked, Pulse& pulse, Asker asker) const;
 
  private:
   friend class Listing;

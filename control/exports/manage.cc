@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <variant>
 
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
@@ -289,6 +290,14 @@ std::optional<names::Space> Exports::space_of(const std::string& export_name) co
                         .free_bytes = uint64_t{info.f_bavail} * info.f_frsize};
   }
   return std::nullopt;
+}
+
+Result<names::Done> Exports::change(const names::Request& asked, Pulse& pulse, Asker asker) const {
+  if (const auto* const removed = std::get_if<names::Remove>(&asked)) return remove(*removed, pulse, asker);
+  const Exports where = asker == Asker::kOperator ? for_operator() : *this;
+  if (const auto* const made = std::get_if<names::MakeDirectory>(&asked)) return where.make_directory(*made);
+  if (const auto* const moved = std::get_if<names::Move>(&asked)) return where.move(*moved);
+  return Error{ErrorCode::kInternal, "no change of names"};
 }
 
 }  // namespace sluice::exports

@@ -239,10 +239,7 @@ asio::awaitable<Status> NamesDesk::change(CallPtr call, names::Request asked) {
   work->services = services_;
   work->key = key_of(services_->exports, asked);
   auto job = [work, asked, peer = call->peer()]() -> Result<names::Done> {
-    const exports::Exports exports = work->services->exports.for_peer(peer);
-    if (const auto* made = std::get_if<names::MakeDirectory>(&asked)) return exports.make_directory(*made);
-    if (const auto* move = std::get_if<names::Move>(&asked)) return exports.move(*move);
-    return exports.remove(std::get<names::Remove>(asked), work->pulse);
+    return work->services->exports.for_peer(peer).change(asked, work->pulse, exports::Asker::kPeer);
   };
   const Result<names::Done> done = co_await perform(call, work, std::move(job));
   auto note = [services = services_,

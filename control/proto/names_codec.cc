@@ -1,28 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/proto/names_codec.h"
 
+#include "control/proto/name_entry.h"
 #include "dataplane/base/file_time.h"
 
 namespace sluice::peer {
 namespace {
 
 // ---- to the wire ---------------------------------------------------------------------------------
-
-void put(const names::Entry& entry, NameEntry* to) {
-  to->set_path(entry.path);
-  to->set_type(static_cast<NameType>(entry.type));
-  to->set_size(entry.size_bytes);
-  to->set_mode(entry.mode);
-  base::put_file_time(entry.mtime_ns, to);
-  to->set_uid(entry.uid);
-  to->set_gid(entry.gid);
-  to->set_links(entry.links);
-  to->set_allocated_bytes(entry.allocated_bytes);
-  to->set_target(entry.target);
-  if (entry.digest) to->set_digest(*entry.digest);
-  to->set_error_code(entry.error_code);
-  to->set_error(entry.error);
-}
 
 void put(const names::List& list, NamesRequest* to) {
   ListNames* one = to->mutable_list();
@@ -59,7 +44,7 @@ void put(const names::Request& request, PeerMessage* wire) {
 
 void put(const names::Page& page, PeerMessage* wire) {
   NamesPage* to = wire->mutable_names_page();
-  for (const names::Entry& entry : page.entries) put(entry, to->add_entries());
+  for (const names::Entry& entry : page.entries) names::put_entry(entry, to->add_entries());
 }
 
 void put(const names::More& more, PeerMessage* wire) { wire->mutable_names_more()->set_pages(more.pages); }
@@ -80,7 +65,7 @@ void put(const names::Done& done, PeerMessage* wire) {
   NamesDone* to = wire->mutable_names_done();
   to->set_entries(done.entries);
   to->set_failed(done.failed);
-  for (const names::Entry& entry : done.problems) put(entry, to->add_problems());
+  for (const names::Entry& entry : done.problems) names::put_entry(entry, to->add_problems());
   if (done.node) put(*done.node, to->mutable_node());
 }
 

@@ -53,15 +53,7 @@ Result<names::Word> ServedNames::more() {
 }
 
 Result<names::Word> ServedNames::change(const names::Request& asked) {
-  const Exports reachable = Exports::open_reachable(served_.exports);
-  Result<names::Done> done = Error{ErrorCode::kInternal, "no change of names"};
-  if (const auto* const made = std::get_if<names::MakeDirectory>(&asked)) {
-    done = reachable.for_operator().make_directory(*made);
-  } else if (const auto* const moved = std::get_if<names::Move>(&asked)) {
-    done = reachable.for_operator().move(*moved);
-  } else if (const auto* const removed = std::get_if<names::Remove>(&asked)) {
-    done = reachable.remove(*removed, pulse_, Asker::kOperator);
-  }
+  Result<names::Done> done = Exports::open_reachable(served_.exports).change(asked, pulse_, Asker::kOperator);
   if (!done) return done.error();
   return names::Word(std::move(*done));
 }
