@@ -10,14 +10,16 @@ namespace {
 
 using coding::Scheme;
 
+uint8_t bit_of(Scheme scheme) { return scheme == Scheme::kRaptorQ ? kCodeRaptorQ : kCodeReedSolomon; }
+
 static_assert(Coder::kBlockMax >= std::max(coding::kRaptorQBlockMax, coding::kReedSolomonBlockMax));
 
 }  // namespace
 
 uint8_t codes_built_in() {
   uint8_t codes = 0;
-  if (coding::is_built_in(Scheme::kReedSolomon)) codes |= kCodeReedSolomon;
-  if (coding::is_built_in(Scheme::kRaptorQ)) codes |= kCodeRaptorQ;
+  for (const Scheme scheme : {Scheme::kReedSolomon, Scheme::kRaptorQ})
+    if (coding::is_built_in(scheme)) codes |= bit_of(scheme);
   return codes;
 }
 
@@ -25,7 +27,7 @@ bool Coder::prepare(uint8_t codes, uint32_t extent_bytes, uint32_t chunk_bytes) 
   const uint32_t symbol_bytes = std::max(symbol_bytes_, chunk_bytes);
   const coding::FlowShape shape{.extent_bytes = extent_bytes, .chunk_bytes = chunk_bytes};
   for (const Scheme scheme : {Scheme::kReedSolomon, Scheme::kRaptorQ}) {
-    if ((codes & (scheme == Scheme::kRaptorQ ? kCodeRaptorQ : kCodeReedSolomon)) == 0) continue;
+    if ((codes & bit_of(scheme)) == 0) continue;
     if (find(scheme, shape) == nullptr) {
       auto code = coding::make_code(scheme, coding::source_symbols(scheme, shape));
       if (code == nullptr) return false;

@@ -6,11 +6,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "dataplane/board/board.h"
 #include "dataplane/board/codes.h"
 #include "dataplane/coding/block_code.h"
 #include "dataplane/coding/block_layout.h"
@@ -23,6 +25,10 @@ using board::kCodesKnown;
 
 // What this build has.
 uint8_t codes_built_in();
+
+inline coding::FlowShape shape_of(const board::FlowConfig& config) {
+  return {.extent_bytes = config.extent_bytes, .chunk_bytes = config.chunk_bytes};
+}
 
 class Coder {
  public:
@@ -44,8 +50,12 @@ class Coder {
   uint8_t* decoded(uint32_t index) { return &decoded_[size_t{index} * symbol_bytes_]; }
   // Changes whenever the memory is another one: what had been encoded is gone.
   uint32_t generation() const { return generation_; }
-  // The last chunk of an extent, followed by zeros.
-  uint8_t* last_chunk() { return last_chunk_.get(); }
+  // The last chunk of an extent, followed by zeros, until the next call.
+  uint8_t* padded(std::span<const uint8_t> last_chunk, uint32_t symbol_bytes) {
+    std::ranges::copy(last_chunk, last_chunk_.get());
+    std::fill(last_chunk_.get() + last_chunk.size(), last_chunk_.get() + symbol_bytes, uint8_t{0});
+    return last_chunk_.get();
+  }
 
   // True once in each of the worker's turns.
   bool take_turn(uint64_t turn_ns) {

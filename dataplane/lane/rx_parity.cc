@@ -15,10 +15,6 @@ namespace {
 
 using coding::BlockLayout;
 
-coding::FlowShape shape_of(const board::FlowConfig& config) {
-  return {.extent_bytes = config.extent_bytes, .chunk_bytes = config.chunk_bytes};
-}
-
 // The layout of an extent's blocks. K is that of whole extents, also where this is a shorter one.
 BlockLayout layout_of(const board::FlowConfig& config, uint32_t chunks, coding::Scheme scheme) {
   return {chunks, coding::source_symbols(scheme, shape_of(config))};
@@ -184,10 +180,7 @@ void RxSide::decode_block(Extent& e, uint32_t block) {
       source[i] = resources_.coder.decoded(lost);
       missing[lost++] = i;
     } else if (last_bytes < symbol_bytes) {
-      uint8_t* const padded = resources_.coder.last_chunk();
-      std::copy_n(source[i], last_bytes, padded);
-      std::fill_n(padded + last_bytes, symbol_bytes - last_bytes, uint8_t{0});
-      source[i] = padded;
+      source[i] = resources_.coder.padded({source[i], last_bytes}, symbol_bytes);
     }
   }
   if (lost == 0) return parity_.drop(extent, block);

@@ -94,7 +94,7 @@ class RxSide {
   void note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns);
   void on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   static void mark_received(Flow& flow, const wire::Header& header, SeqWindow::Novelty novelty);
-  // Of erasure codes (rx_parity.cc).
+  // Erasure codes (rx_parity.cc)
   bool prepare_codes(const board::FlowConfig& config);
   static bool is_parity_of(const Object& object, const Flow& flow, const wire::Header& header);
   board::Counter keep_parity(Flow& flow, Object& object, const wire::Header& header,

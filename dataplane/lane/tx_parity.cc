@@ -19,10 +19,6 @@ namespace {
 using coding::BlockLayout;
 using coding::Scheme;
 
-coding::FlowShape shape_of(const board::FlowConfig& config) {
-  return {.extent_bytes = config.extent_bytes, .chunk_bytes = config.chunk_bytes};
-}
-
 // More than K symbols must arrive in one of 100 blocks of RaptorQ.
 uint32_t spare_symbols(Scheme scheme) { return scheme == Scheme::kRaptorQ ? 1 : 0; }
 
@@ -129,11 +125,7 @@ bool TxSide::encode_block(const Flow& flow, uint32_t slot, uint32_t block) {
     const uint32_t chunk = layout.chunk_at(block, i);
     last_bytes = chunk_length(e.length, chunk_bytes, chunk);
     source[i] = e.buffer->data + size_t{chunk} * chunk_bytes;
-    if (last_bytes == symbol_bytes) continue;
-    uint8_t* const padded = resources_.coder.last_chunk();
-    std::copy_n(source[i], last_bytes, padded);
-    std::fill_n(padded + last_bytes, symbol_bytes - last_bytes, uint8_t{0});
-    source[i] = padded;
+    if (last_bytes < symbol_bytes) source[i] = resources_.coder.padded({source[i], last_bytes}, symbol_bytes);
   }
   const uint32_t symbols = std::min<uint32_t>(e.parity.wanted[block], Coder::kRepairMax);
   std::array<uint8_t*, Coder::kRepairMax> repair;

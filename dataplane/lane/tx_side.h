@@ -142,7 +142,7 @@ class TxSide {
   uint64_t send_time_ns(const Flow& flow, uint64_t leaves_ns) const;
   void count_blocked(Flow& flow, uint64_t ns) const;
   Sent send_repeat(Flow& flow, uint64_t now_ns);
-  // Of erasure codes (tx_parity.cc).
+  // Erasure codes (tx_parity.cc)
   bool prepare_codes(const board::FlowConfig& config);
   coding::ParityChoice choose_parity(Flow& flow) const;
   void begin_parity(Flow& flow, uint32_t slot);
