@@ -1,4 +1,5 @@
-// Requests to a node, as messages of its API, and the sources and destinations that are no files.
+// Requests to a node, as messages of its API, the sources and destinations that are no files, and what a
+// session's figures sum up to.
 //
 // Pure.
 // SPDX-License-Identifier: Apache-2.0
@@ -39,6 +40,11 @@ inline PriorityRequest priority_of(const std::string& id, int32_t priority) {
   request.set_id(id);
   request.set_priority(priority);
   return request;
+}
+
+// That were sent with a number of their own: chunks, chunks again, and repair symbols.
+inline uint64_t datagrams_sent(const Session& session) {
+  return session.chunks() + session.retransmits() + session.parity();
 }
 
 }  // namespace sluice::api

@@ -26,11 +26,15 @@ FRAME_OVERHEAD_BYTES = _ETHERNET_BYTES + _IP_UDP_BYTES + _HEADER_BYTES
 DATAGRAM_OVERHEAD_BYTES = _IP_UDP_BYTES + _HEADER_BYTES
 
 
+def datagrams_sent(session):
+    """Chunks, chunks again, and repair symbols."""
+    return session["chunks"] + session["retransmits"] + session["parity"]
+
+
 def wire_bytes(session):
     """Bytes of the session's data as [port] rate counts them: with headers, FCS, preamble and gap."""
-    again = session["retransmits"] + session["parity"]
-    frames = session["chunks"] + again
-    payload = session["bytes_sent"] + again * session["chunk_bytes"]
+    frames = datagrams_sent(session)
+    payload = session["bytes_sent"] + (frames - session["chunks"]) * session["chunk_bytes"]
     return payload + frames * (FRAME_OVERHEAD_BYTES + _WIRE_GAP_BYTES)
 
 
@@ -46,7 +50,7 @@ def sample(session, finished, meter, by_wall, whole):
         "goodput_gbps": wall_gbps if by_wall else session_gbps,
         "session_gbps": session_gbps,
         "wall_gbps": wall_gbps,
-        "loss": ratio(session["lost"], session["chunks"] + session["retransmits"] + session["parity"]) or 0.0,
+        "loss": ratio(session["lost"], datagrams_sent(session)) or 0.0,
         "retransmits": session["retransmits"],
         "parity": session["parity"],
         "cpu_s_per_gb": cpu_s_per_gb if whole else None,

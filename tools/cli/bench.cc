@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "control/client/requests.h"
 #include "tools/cli/format.h"
 
 namespace sluice::cli {
@@ -33,7 +34,7 @@ double lost_percent(const BenchInterval& interval) {
 BenchMeter::Point BenchMeter::point_of(const api::Session& session) {
   Point point{.at_s = session.data_elapsed_s(),
               .bytes = session.bytes_done(),
-              .chunks = session.chunks() + session.retransmits() + session.parity(),
+              .chunks = api::datagrams_sent(session),
               .retransmits = session.retransmits(),
               .lost = session.lost(),
               .rtt_us = session.rtt_us(),

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <ctime>
 
+#include "control/client/requests.h"
 #include "control/proto/session_state.h"
 #include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
@@ -123,7 +124,7 @@ void probe_path(api::Client& client, doctor::PeerLook* look) {
     look->path_problem = session ? session->error() : session.error().message;
     return;
   }
-  look->datagrams = session->chunks() + session->retransmits() + session->parity();
+  look->datagrams = api::datagrams_sent(*session);
   look->lost = session->lost();
   look->no_room = session->no_room();
   look->rtt_us = session->rtt_us();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/client/requests.h"
 #include "control/proto/session_state.h"
 #include "dataplane/base/counted.h"
 #include "dataplane/base/error.h"
@@ -148,7 +149,7 @@ std::string short_subject(const api::Session& session) {
 }
 
 double loss_fraction(const api::Session& session) {
-  const uint64_t sent = session.chunks() + session.retransmits() + session.parity();
+  const uint64_t sent = api::datagrams_sent(session);
   return sent == 0 ? 0 : static_cast<double>(session.lost()) / static_cast<double>(sent);
 }
 

@@ -93,15 +93,21 @@ class Browser:
         connection.request("POST", f"/api/{call}", body, self.headers(**headers))
         return connection.getresponse()
 
-    def post(self, call, given=None, **headers):
-        """(response, JSON). A node answers few questions at a time, and on a slow machine former ones have not ended."""
+    def _answered(self, call, given, **headers):
+        """(response, text). A node answers few questions at a time, and on a slow machine former ones have not ended:
+        then it is asked again."""
         until = time.monotonic() + 60
         while True:
-            response = self.open(call, {} if given is None else given, **headers)
+            response = self.open(call, given, **headers)
             text = response.read()
             if b"try again when one has ended" not in text or time.monotonic() > until:
-                return response, json.loads(text) if text else None
+                return response, text
             time.sleep(0.2)
+
+    def post(self, call, given=None, **headers):
+        """(response, JSON)"""
+        response, text = self._answered(call, {} if given is None else given, **headers)
+        return response, json.loads(text) if text else None
 
     def ask(self, call, **given):
         response, said = self.post(call, given)
@@ -116,13 +122,8 @@ class Browser:
 
     def lines(self, call, **given):
         """Each line but the last, which must say that all have come."""
-        until = time.monotonic() + 60
-        while True:
-            response = self.open(call, given)
-            found = [json.loads(line) for line in response.read().splitlines()]
-            if "try again when one has ended" not in str(found) or time.monotonic() > until:
-                break
-            time.sleep(0.2)
+        response, text = self._answered(call, given)
+        found = [json.loads(line) for line in text.splitlines()]
         assert response.status == 200, found
         assert found[-1] == {"end": True}, found[-1]
         return found[:-1]
