@@ -16,7 +16,7 @@ void Admission::ask_flows(Waiter waiter, uint32_t lanes, bool may_wait,
   for_flows_.push_back({.waiter = waiter, .lanes = lanes, .may_wait = may_wait, .session = session});
 }
 
-void Admission::ask_buffers(Waiter waiter, board::Direction direction, std::vector<FlowGrant> flows) {
+void Admission::ask_buffers(Waiter waiter, Direction direction, std::vector<FlowGrant> flows) {
   DCHECK(!waits(waiter), "whoever waits asks for one thing at a time");
   DCHECK(!flows.empty(), "flows come before buffers");
   queue(direction).push_back({.waiter = waiter, .flows = std::move(flows)});
@@ -26,9 +26,9 @@ std::vector<Admitted> Admission::grant() {
   std::vector<Admitted> out;
   while (grant_flows(&out)) {
   }
-  while (grant_buffers(board::Direction::kRx, &out)) {
+  while (grant_buffers(Direction::kRx, &out)) {
   }
-  while (grant_buffers(board::Direction::kTx, &out)) {
+  while (grant_buffers(Direction::kTx, &out)) {
   }
   return out;
 }
@@ -56,12 +56,12 @@ bool Admission::grant_flows(std::vector<Admitted>* out) {
   return false;
 }
 
-bool Admission::grant_buffers(board::Direction direction, std::vector<Admitted>* out) {
+bool Admission::grant_buffers(Direction direction, std::vector<Admitted>* out) {
   std::deque<ForBuffers>& waiting = queue(direction);
   if (waiting.empty()) return false;
   const ForBuffers& first = waiting.front();
   BuffersGranted granted;
-  if (direction == board::Direction::kRx) {
+  if (direction == Direction::kRx) {
     std::optional<std::vector<uint32_t>> credit = table_.take_credit(first.flows);
     if (!credit) return false;
     granted.credit_extents = std::move(*credit);

@@ -38,7 +38,7 @@ class Admission {
   // `may_wait`: until there are so many; otherwise kResources at once. `session`: the slot that the transfer
   // has already, for flows of another leg; nothing: one is taken.
   void ask_flows(Waiter waiter, uint32_t lanes, bool may_wait, std::optional<SessionSlotId> session = {});
-  void ask_buffers(Waiter waiter, board::Direction direction, std::vector<FlowGrant> flows);
+  void ask_buffers(Waiter waiter, Direction direction, std::vector<FlowGrant> flows);
   // What can be had now. Each question is answered once, unless it is given up.
   std::vector<Admitted> grant();
   void give_up(Waiter waiter);
@@ -60,9 +60,9 @@ class Admission {
     std::vector<FlowGrant> flows;
   };
   bool grant_flows(std::vector<Admitted>* out);
-  bool grant_buffers(board::Direction direction, std::vector<Admitted>* out);
-  std::deque<ForBuffers>& queue(board::Direction direction) {
-    return direction == board::Direction::kRx ? for_credit_ : for_read_buffers_;
+  bool grant_buffers(Direction direction, std::vector<Admitted>* out);
+  std::deque<ForBuffers>& queue(Direction direction) {
+    return direction == Direction::kRx ? for_credit_ : for_read_buffers_;
   }
 
   FlowTable& table_;

@@ -8,10 +8,8 @@
 namespace sluice::board {
 namespace {
 
-using board::Direction;
-
-board::PortInfo small_port(uint32_t workers, uint32_t rx_extents, uint32_t tx_extents) {
-  board::PortInfo info{};
+PortInfo small_port(uint32_t workers, uint32_t rx_extents, uint32_t tx_extents) {
+  PortInfo info{};
   info.workers = workers;
   info.rx_extents = rx_extents;
   info.tx_extents = tx_extents;
@@ -56,7 +54,7 @@ TEST_F(AdmissionTest, FlowsOfAnotherLegShareTheSlotOfTheirTransfer) {
   EXPECT_EQ(flows().session, first.session);
   EXPECT_NE(flows().flows[0].slot, first.flows[0].slot);
   // If there are no flows the slot stays with those that have it.
-  admission_.ask_flows(3, board::kFlowsMax, false, first.session);
+  admission_.ask_flows(3, kFlowsMax, false, first.session);
   ASSERT_EQ(granted(), Waiters{3});
   EXPECT_TRUE(std::holds_alternative<Error>(answers_[0].what));
   EXPECT_TRUE(table_.session_taken(first.session));
@@ -81,7 +79,7 @@ TEST_F(AdmissionTest, WhatCanBeHadIsGivenInTheOrderOfAsking) {
 }
 
 TEST_F(AdmissionTest, WhoCameFirstIsNotPassedByWhoWantsLess) {
-  const FlowsGranted most = take(board::kFlowsMax - 2);
+  const FlowsGranted most = take(kFlowsMax - 2);
   admission_.ask_flows(1, 3, true);
   admission_.ask_flows(2, 1, true);
   EXPECT_EQ(granted(), Waiters());
@@ -91,7 +89,7 @@ TEST_F(AdmissionTest, WhoCameFirstIsNotPassedByWhoWantsLess) {
 }
 
 TEST_F(AdmissionTest, WhoMayNotWaitIsAnsweredAtOnce) {
-  const FlowsGranted most = take(board::kFlowsMax - 2);
+  const FlowsGranted most = take(kFlowsMax - 2);
   admission_.ask_flows(1, 3, true);
   admission_.ask_flows(2, 3, false);
   admission_.ask_flows(3, 2, false);
@@ -107,7 +105,7 @@ TEST_F(AdmissionTest, WithoutASessionSlotThereAreNoFlowsAndNoneIsTaken) {
   std::vector<SessionSlotId> sessions;
   while (const auto session = table_.take_session()) sessions.push_back(*session);
   admission_.ask_flows(1, 1, false);
-  admission_.ask_flows(2, board::kFlowsMax, true);
+  admission_.ask_flows(2, kFlowsMax, true);
   EXPECT_EQ(granted(), Waiters{1});
   EXPECT_TRUE(std::holds_alternative<Error>(answers_[0].what));
   table_.release_session(sessions[5]);
@@ -116,12 +114,12 @@ TEST_F(AdmissionTest, WithoutASessionSlotThereAreNoFlowsAndNoneIsTaken) {
 }
 
 TEST_F(AdmissionTest, ASessionSlotIsGivenBackWhenFlowsLack) {
-  const FlowsGranted all = take(board::kFlowsMax);
+  const FlowsGranted all = take(kFlowsMax);
   for (int i = 0; i < 1000; ++i) {
     admission_.ask_flows(1, 1, i % 2 == 0);
     (void)granted();
   }
-  for (uint32_t i = 1; i < board::kSessionsMax; ++i) EXPECT_TRUE(table_.take_session()) << i;
+  for (uint32_t i = 1; i < kSessionsMax; ++i) EXPECT_TRUE(table_.take_session()) << i;
 }
 
 TEST_F(AdmissionTest, CreditIsGivenInTurnAndBuffersByTheirOwnQueue) {
@@ -151,7 +149,7 @@ TEST_F(AdmissionTest, FlowsComeBeforeBuffers) {
 }
 
 TEST_F(AdmissionTest, WhoGivesUpIsNotAnsweredAndHoldsUpNobody) {
-  const FlowsGranted most = take(board::kFlowsMax - 2);
+  const FlowsGranted most = take(kFlowsMax - 2);
   admission_.ask_flows(1, 3, true);
   admission_.ask_flows(2, 1, true);
   const FlowsGranted mine = take(1);
@@ -166,7 +164,7 @@ TEST_F(AdmissionTest, WhoGivesUpIsNotAnsweredAndHoldsUpNobody) {
 }
 
 TEST_F(AdmissionTest, NobodyWaitsForABoardThatIsGone) {
-  const FlowsGranted all = take(board::kFlowsMax);
+  const FlowsGranted all = take(kFlowsMax);
   admission_.ask_flows(1, 1, true);
   admission_.ask_buffers(2, Direction::kRx, all.flows);
   admission_.ask_buffers(3, Direction::kTx, all.flows);

@@ -13,8 +13,7 @@ BoardUser* user_of(Waiter waiter) { return reinterpret_cast<BoardUser*>(static_c
 
 }  // namespace
 
-BoardFlows::BoardFlows(board::Board& board, const board::PortInfo& port,
-                       std::function<void(uint32_t worker)> doorbell)
+BoardFlows::BoardFlows(Board& board, const PortInfo& port, std::function<void(uint32_t worker)> doorbell)
     : board_(board), port_(port), doorbell_(std::move(doorbell)) {
   table_.reset(port);
 }
@@ -27,7 +26,7 @@ void BoardFlows::ask_flows(BoardUser* user, uint32_t lanes, bool may_wait,
   grant();
 }
 
-void BoardFlows::ask_buffers(BoardUser* user, board::Direction direction, std::vector<FlowGrant> flows) {
+void BoardFlows::ask_buffers(BoardUser* user, Direction direction, std::vector<FlowGrant> flows) {
   admission_.ask_buffers(waiter_of(user), direction, std::move(flows));
   grant();
 }
@@ -44,7 +43,7 @@ void BoardFlows::release_session(SessionSlotId session) {
 }
 
 bool BoardFlows::session_has_flows(SessionSlotId session) {
-  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+  for (uint32_t slot = 0; slot < kFlowsMax; ++slot) {
     const Flow& its = flows_[slot];
     if (its.open && !its.left && flow(FlowSlotId(slot)).config.session == session.value()) return true;
   }
@@ -59,8 +58,8 @@ bool BoardFlows::adopt(BoardUser* user, SessionSlotId session, std::vector<FlowG
                        const std::vector<uint64_t>& flow_ids, const std::vector<uint32_t>& credit_extents) {
   if (flows.empty() || flows.size() != flow_ids.size() || port_.workers == 0) return false;
   for (size_t i = 0; i < flows.size(); ++i) {
-    if (flows[i].slot.value() >= board::kFlowsMax) return false;
-    const board::FlowConfig& config = flow(flows[i].slot).config;
+    if (flows[i].slot.value() >= kFlowsMax) return false;
+    const FlowConfig& config = flow(flows[i].slot).config;
     if (config.flow_id == 0 || config.flow_id != flow_ids[i] || config.session != session.value() ||
         config.local_port != flows[i].local_port) {
       return false;
@@ -70,7 +69,7 @@ bool BoardFlows::adopt(BoardUser* user, SessionSlotId session, std::vector<FlowG
   // As at first; it may have grown since, or been cut.
   std::vector<uint32_t> credit = credit_extents;
   for (size_t i = 0; i < std::min(credit.size(), flows.size()); ++i) {
-    const board::FlowSlot& its = flow(flows[i].slot);
+    const FlowSlot& its = flow(flows[i].slot);
     const uint64_t granted = its.control.credit_extents.load(std::memory_order_acquire);
     const uint64_t done = its.state.extents_done.load(std::memory_order_acquire);
     const uint64_t told = its.state.credit_extents.load(std::memory_order_acquire);
@@ -86,10 +85,10 @@ bool BoardFlows::adopt(BoardUser* user, SessionSlotId session, std::vector<FlowG
 
 // ---- flows -------------------------------------------------------------------------------------
 
-std::vector<const board::WorkerSlot*> BoardFlows::workers(const std::vector<FlowGrant>& flows) const {
-  std::vector<const board::WorkerSlot*> workers;
+std::vector<const WorkerSlot*> BoardFlows::workers(const std::vector<FlowGrant>& flows) const {
+  std::vector<const WorkerSlot*> workers;
   for (const FlowGrant& grant : flows) {
-    const board::WorkerSlot* const worker = &board_.workers[worker_of(grant.local_port)];
+    const WorkerSlot* const worker = &board_.workers[worker_of(grant.local_port)];
     if (std::find(workers.begin(), workers.end(), worker) == workers.end()) workers.push_back(worker);
   }
   return workers;
@@ -99,30 +98,30 @@ uint32_t BoardFlows::worker_of(uint16_t local_port) const {
   return static_cast<uint32_t>(local_port - port_.udp_port_base) % port_.workers;
 }
 
-void BoardFlows::open_flow(FlowSlotId slot, const board::FlowConfig& config, BoardUser* user) {
+void BoardFlows::open_flow(FlowSlotId slot, const FlowConfig& config, BoardUser* user) {
   DCHECK(table_.flow_taken(slot), "a flow is opened in a slot that its user has");
   DCHECK(!flows_[slot.value()].open, "a slot has one flow at a time");
   DCHECK(config.flow_id != 0, "0 stands for no flow");
-  board::FlowSlot& flow_slot = flow(slot);
+  FlowSlot& flow_slot = flow(slot);
   const uint32_t tag = next_tag(slot);
   flow_slot.config = config;
   flow_slot.config.tag = tag;
   flow_slot.control.rate_bps.store(config.rate_bps, std::memory_order_release);
   flow_slot.control.settled_below.store(0, std::memory_order_release);
   // Control may grant less later, but never less than the configuration says.
-  if (config.direction == board::Direction::kRx)
+  if (config.direction == Direction::kRx)
     flow_slot.config.credit_extents = std::min(config.credit_extents, kCreditMin);
   flow_slot.control.credit_extents.store(config.credit_extents, std::memory_order_release);
   flow_slot.control.log_level.store(static_cast<uint64_t>(config.log_level), std::memory_order_release);
   flow_slot.gaps.reset();
   flow_slot.log.reset();
   flows_[slot.value()] = {.user = user, .open = true};
-  command({.kind = board::CommandKind::kOpenFlow, .flow = slot.value(), .tag = flow_slot.config.tag});
+  command({.kind = CommandKind::kOpenFlow, .flow = slot.value(), .tag = flow_slot.config.tag});
 }
 
 void BoardFlows::close_flow(FlowSlotId slot) {
   if (!flows_[slot.value()].open) return;
-  command({.kind = board::CommandKind::kCloseFlow, .flow = slot.value(), .tag = flow(slot).config.tag});
+  command({.kind = CommandKind::kCloseFlow, .flow = slot.value(), .tag = flow(slot).config.tag});
 }
 
 void BoardFlows::release_flow(FlowSlotId slot) {
@@ -135,11 +134,11 @@ void BoardFlows::release_flow(FlowSlotId slot) {
   grant();
 }
 
-void BoardFlows::handle(const board::Event& event) {
+void BoardFlows::handle(const Event& event) {
   const FlowSlotId slot(event.flow);
   Flow& its = flows_[event.flow];
-  const bool opened = event.kind == board::EventKind::kFlowOpened;
-  const bool closed = event.kind == board::EventKind::kFlowClosed;
+  const bool opened = event.kind == EventKind::kFlowOpened;
+  const bool closed = event.kind == EventKind::kFlowClosed;
   // Of a flow that had the slot before: what a former control asked for may be answered this late.
   if ((opened || closed) && event.tag != flow(slot).config.tag) return;
   its.answered |= opened && event.value == 0;
@@ -156,18 +155,18 @@ void BoardFlows::handle(const board::Event& event) {
 bool BoardFlows::drain() {
   bool more = false;
   for (uint32_t worker = 0; worker < port_.workers; ++worker) {
-    board::Event event;
+    Event event;
     uint32_t taken = 0;
     while (taken < kEventsPerTurn && board_.workers[worker].events.pop(&event)) {
       ++taken;
-      if (event.flow < board::kFlowsMax) handle(event);
+      if (event.flow < kFlowsMax) handle(event);
     }
     more |= taken == kEventsPerTurn;
   }
   return more;
 }
 
-void BoardFlows::command(const board::Command& command) {
+void BoardFlows::command(const Command& command) {
   const uint32_t worker = worker_of(flow(FlowSlotId(command.flow)).config.local_port);
   DCHECK(worker < port_.workers, "the port of a flow tells its worker");
   backlog_[worker].push_back(command);
@@ -176,7 +175,7 @@ void BoardFlows::command(const board::Command& command) {
 
 void BoardFlows::push_commands() {
   for (uint32_t worker = 0; worker < port_.workers; ++worker) {
-    std::deque<board::Command>& queue = backlog_[worker];
+    std::deque<Command>& queue = backlog_[worker];
     bool pushed = false;
     while (!queue.empty() && board_.workers[worker].commands.push(queue.front())) {
       queue.pop_front();
@@ -186,23 +185,23 @@ void BoardFlows::push_commands() {
   }
 }
 
-void BoardFlows::settle(FlowSlotId slot, const std::vector<board::Gap>& gaps, uint64_t settled_below) {
-  board::FlowSlot& its = flow(slot);
-  for (const board::Gap& gap : gaps) its.gaps.push(gap);
+void BoardFlows::settle(FlowSlotId slot, const std::vector<Gap>& gaps, uint64_t settled_below) {
+  FlowSlot& its = flow(slot);
+  for (const Gap& gap : gaps) its.gaps.push(gap);
   its.control.settled_below.store(settled_below, std::memory_order_release);
 }
 
 bool BoardFlows::receives(FlowSlotId slot) const {
   const Flow& its = flows_[slot.value()];
-  return its.open && !its.released && board_.flows[slot.value()].config.direction == board::Direction::kRx;
+  return its.open && !its.released && board_.flows[slot.value()].config.direction == Direction::kRx;
 }
 
 void BoardFlows::tend_credit() {
   if (take_what_comes_back()) grant();
   if (admission_.waits_for_credit()) return ask_back();
-  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+  for (uint32_t slot = 0; slot < kFlowsMax; ++slot) {
     if (!receives(FlowSlotId(slot))) continue;
-    board::FlowSlot& its = flow(FlowSlotId(slot));
+    FlowSlot& its = flow(FlowSlotId(slot));
     const uint64_t wanted = its.state.wanted_extents.load(std::memory_order_acquire);
     const uint32_t credit =
         table_.grow_credit(FlowSlotId(slot), static_cast<uint32_t>(std::min<uint64_t>(wanted, UINT32_MAX)));
@@ -212,8 +211,8 @@ void BoardFlows::tend_credit() {
 }
 
 void BoardFlows::ask_back() {
-  const std::array<uint32_t, board::kWorkersMax> shares = table_.shares_for(admission_.next_for_credit());
-  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+  const std::array<uint32_t, kWorkersMax> shares = table_.shares_for(admission_.next_for_credit());
+  for (uint32_t slot = 0; slot < kFlowsMax; ++slot) {
     const FlowSlotId id(slot);
     if (!receives(id)) continue;
     const uint32_t share = shares[table_.worker_of(id)];
@@ -225,7 +224,7 @@ void BoardFlows::ask_back() {
 
 bool BoardFlows::take_what_comes_back() {
   bool some = false;
-  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+  for (uint32_t slot = 0; slot < kFlowsMax; ++slot) {
     Flow& its = flows_[slot];
     const FlowSlotId id(slot);
     if (!its.was_cut || !receives(id)) continue;
@@ -258,8 +257,8 @@ void BoardFlows::forget(BoardUser* user) {
 
 uint32_t BoardFlows::close_leftovers() {
   uint32_t left = 0;
-  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
-    const board::FlowConfig& config = flow(FlowSlotId(slot)).config;
+  for (uint32_t slot = 0; slot < kFlowsMax; ++slot) {
+    const FlowConfig& config = flow(FlowSlotId(slot)).config;
     if (config.flow_id == 0 || config.local_port < port_.udp_port_base || flows_[slot].user != nullptr)
       continue;
     ++left;
@@ -276,10 +275,10 @@ uint32_t BoardFlows::leftovers() const {
 
 // Whose worker does not say that it has ended keeps its slot and port until it does.
 void BoardFlows::forget_leftovers() {
-  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+  for (uint32_t slot = 0; slot < kFlowsMax; ++slot) {
     Flow& its = flows_[slot];
     if (its.open && its.left) {
-      const board::FlowConfig& config = flow(FlowSlotId(slot)).config;
+      const FlowConfig& config = flow(FlowSlotId(slot)).config;
       table_.hold({.slot = FlowSlotId(slot),
                    .worker = worker_of(config.local_port),
                    .local_port = config.local_port});

@@ -27,15 +27,15 @@ inline constexpr uint32_t kEventsPerTurn = 512;
 class BoardFlows {
  public:
   // `doorbell`: a command was put into this worker's ring.
-  BoardFlows(board::Board& board, const board::PortInfo& port, std::function<void(uint32_t worker)> doorbell);
+  BoardFlows(Board& board, const PortInfo& port, std::function<void(uint32_t worker)> doorbell);
 
-  const board::PortInfo& port() const { return port_; }
+  const PortInfo& port() const { return port_; }
   FlowTable& table() { return table_; }
   const FlowTable& table() const { return table_; }
 
   // ---- slots and buffers ----
   void ask_flows(BoardUser* user, uint32_t lanes, bool may_wait, std::optional<SessionSlotId> session = {});
-  void ask_buffers(BoardUser* user, board::Direction direction, std::vector<FlowGrant> flows);
+  void ask_buffers(BoardUser* user, Direction direction, std::vector<FlowGrant> flows);
   void give_up(BoardUser* user);
   void release_session(SessionSlotId session);
   // What a former control took, and its flows still use: they are the user's. False when that cannot be.
@@ -43,10 +43,10 @@ class BoardFlows {
              const std::vector<uint64_t>& flow_ids, const std::vector<uint32_t>& credit_extents);
 
   // ---- flows ----
-  board::FlowSlot& flow(FlowSlotId slot) { return board_.flows[slot.value()]; }
+  FlowSlot& flow(FlowSlotId slot) { return board_.flows[slot.value()]; }
   // That have these flows: each once, in the order of the first flow of each.
-  std::vector<const board::WorkerSlot*> workers(const std::vector<FlowGrant>& flows) const;
-  void open_flow(FlowSlotId slot, const board::FlowConfig& config, BoardUser* user);
+  std::vector<const WorkerSlot*> workers(const std::vector<FlowGrant>& flows) const;
+  void open_flow(FlowSlotId slot, const FlowConfig& config, BoardUser* user);
   // That the next flow of this slot will have.
   uint32_t next_tag(FlowSlotId slot) const { return board_.flows[slot.value()].config.tag + 1; }
   void close_flow(FlowSlotId slot);
@@ -59,9 +59,9 @@ class BoardFlows {
   }
   bool session_has_flows(SessionSlotId session);
   // Never fails: a full ring is tried again at the next turn.
-  void command(const board::Command& command);
+  void command(const Command& command);
   // What control knows of a receiving flow, for its worker: these did not arrive, below that all is said.
-  void settle(FlowSlotId slot, const std::vector<board::Gap>& gaps, uint64_t settled_below);
+  void settle(FlowSlotId slot, const std::vector<Gap>& gaps, uint64_t settled_below);
   // Receiving flows whose senders could use more credit get it. While a session waits for its first, those
   // that have more than an even share get no new credit until the rest has come back: what a sender was
   // granted it may use, so credit comes back as extents are completed.
@@ -89,20 +89,20 @@ class BoardFlows {
     // the worker goes by the new window.
     std::optional<uint64_t> granted_end = {};
   };
-  void handle(const board::Event& event);
+  void handle(const Event& event);
   void grant();
   bool receives(FlowSlotId slot) const;
   void ask_back();
   bool take_what_comes_back();
   uint32_t worker_of(uint16_t local_port) const;
 
-  board::Board& board_;
-  const board::PortInfo port_;
+  Board& board_;
+  const PortInfo port_;
   const std::function<void(uint32_t)> doorbell_;
   FlowTable table_;
   Admission admission_{table_};
-  std::array<Flow, board::kFlowsMax> flows_;
-  std::array<std::deque<board::Command>, board::kWorkersMax> backlog_;
+  std::array<Flow, kFlowsMax> flows_;
+  std::array<std::deque<Command>, kWorkersMax> backlog_;
 };
 
 }  // namespace sluice::board

@@ -6,9 +6,6 @@
 namespace sluice::board {
 namespace {
 
-using board::CommandKind;
-using board::EventKind;
-
 class AdoptionTest : public BoardFlowsTest {
  protected:
   // A former control had a session of three lanes, and another one of one.
@@ -55,7 +52,7 @@ TEST_F(AdoptionTest, AdoptedFlowsAreTheUsersAsIfItHadOpenedThem) {
   }
   flows_->drain();
   EXPECT_EQ(user_.events.size(), 3U);
-  const auto others = flows_->table().take_flows(board::kFlowsMax - 3);
+  const auto others = flows_->table().take_flows(kFlowsMax - 3);
   ASSERT_TRUE(others);
   for (const FlowGrant& grant : *others) {
     for (const FlowGrant& mine : claimed_) {
@@ -97,7 +94,7 @@ TEST_F(AdoptionTest, AClaimThatDoesNotFitTheBoardIsRefusedWhole) {
   EXPECT_TRUE(wrong([this] { claimed_.clear(); })) << "no flows";
   EXPECT_TRUE(wrong([this] { ids_[2] = 103; })) << "another flow has the slot";
   EXPECT_TRUE(wrong([this] { claimed_[1].local_port += 2; })) << "another port";
-  EXPECT_TRUE(wrong([this] { claimed_[1].slot = FlowSlotId(board::kFlowsMax); })) << "no slot";
+  EXPECT_TRUE(wrong([this] { claimed_[1].slot = FlowSlotId(kFlowsMax); })) << "no slot";
   EXPECT_TRUE(wrong([this] { claimed_[1].slot = FlowSlotId(~0U); })) << "no slot";
   EXPECT_TRUE(wrong([this] { session_ = session_.plus(1); })) << "another session's";
   EXPECT_TRUE(wrong([this] { credit_[2] = 40; })) << "more credit than there is";
@@ -120,8 +117,8 @@ TEST_F(AdoptionTest, AFlowThatHasEndedIsNotAdopted) {
 }
 
 TEST_F(AdoptionTest, ASessionOutOfBoundsIsRefused) {
-  for (FlowGrant& grant : claimed_) board_->flows[grant.slot.value()].config.session = board::kSessionsMax;
-  session_ = SessionSlotId(board::kSessionsMax);
+  for (FlowGrant& grant : claimed_) board_->flows[grant.slot.value()].config.session = kSessionsMax;
+  session_ = SessionSlotId(kSessionsMax);
   EXPECT_FALSE(adopt());
 }
 
@@ -142,7 +139,7 @@ TEST_F(AdoptionTest, FlowsThatNobodyClaimsAreClosed) {
   ASSERT_TRUE(adopt());
   EXPECT_EQ(flows_->close_leftovers(), 1U);
   EXPECT_EQ(flows_->leftovers(), 1U);
-  std::vector<board::Command> closed = commands(worker_of(other_));
+  std::vector<Command> closed = commands(worker_of(other_));
   ASSERT_EQ(closed.size(), 1U);
   EXPECT_EQ(closed[0].kind, CommandKind::kCloseFlow);
   EXPECT_EQ(closed[0].flow, other_.value());
@@ -166,15 +163,15 @@ TEST_F(AdoptionTest, FlowsThatDoNotEndKeepTheirSlotsUntilTheyDo) {
   EXPECT_EQ(commands(0).size() + commands(1).size(), 4U);
   flows_->forget_leftovers();
   EXPECT_FALSE(flows_->session_has_flows(session_));
-  EXPECT_FALSE(flows_->table().take_flows(board::kFlowsMax - 3));
+  EXPECT_FALSE(flows_->table().take_flows(kFlowsMax - 3));
   ASSERT_TRUE(say_closed(other_));
   flows_->drain();
   EXPECT_EQ(flows_->leftovers(), 3U);
-  EXPECT_TRUE(flows_->table().take_flows(board::kFlowsMax - 3));
+  EXPECT_TRUE(flows_->table().take_flows(kFlowsMax - 3));
 }
 
 TEST_F(AdoptionTest, AFreshBoardHasNoLeftovers) {
-  for (board::FlowSlot& slot : board_->flows) slot.config = {};
+  for (FlowSlot& slot : board_->flows) slot.config = {};
   EXPECT_EQ(flows_->close_leftovers(), 0U);
   EXPECT_EQ(flows_->leftovers(), 0U);
   EXPECT_TRUE(commands(0).empty() && commands(1).empty());

@@ -16,7 +16,7 @@ namespace sluice::board {
 class TestUser final : public BoardUser {
  public:
   void on_attached(attach::AttachedBoard& /*board*/) override {}
-  void on_event(const board::Event& event, const board::FlowState& flow) override {
+  void on_event(const Event& event, const FlowState& flow) override {
     events.push_back(event);
     states.push_back(&flow);
     if (then) std::exchange(then, nullptr)();
@@ -33,8 +33,8 @@ class TestUser final : public BoardUser {
   void on_board_lost() override {}
   void on_claimed(bool /*adopted*/) override {}
 
-  std::vector<board::Event> events;
-  std::vector<const board::FlowState*> states;  // that came with them
+  std::vector<Event> events;
+  std::vector<const FlowState*> states;  // that came with them
   std::vector<Admitted> admitted;
   SessionSlotId session;
   std::vector<FlowGrant> grants;
@@ -45,8 +45,8 @@ class BoardFlowsTest : public testing::Test {
  protected:
   static constexpr uint16_t kPortBase = 47000;
 
-  BoardFlowsTest() : board_(std::make_unique<board::Board>()) {
-    board::PortInfo& port = board_->port;
+  BoardFlowsTest() : board_(std::make_unique<Board>()) {
+    PortInfo& port = board_->port;
     port.workers = 2;
     port.rx_extents = port.tx_extents = 34;
     port.udp_port_base = kPortBase;
@@ -58,8 +58,8 @@ class BoardFlowsTest : public testing::Test {
                                           [this](uint32_t worker) { doorbells_.push_back(worker); });
   }
 
-  static board::FlowConfig config_of(const TestUser& user, size_t lane, uint64_t flow_id) {
-    board::FlowConfig config;
+  static FlowConfig config_of(const TestUser& user, size_t lane, uint64_t flow_id) {
+    FlowConfig config;
     config.flow_id = flow_id;
     config.rate_bps = 1'000'000 + lane;
     config.session = user.session.value();
@@ -85,25 +85,23 @@ class BoardFlowsTest : public testing::Test {
   uint32_t worker_of(FlowSlotId slot) const {
     return (board_->flows[slot.value()].config.local_port - kPortBase) % board_->port.workers;
   }
-  bool say(uint32_t worker, const board::Event& event) { return board_->workers[worker].events.push(event); }
+  bool say(uint32_t worker, const Event& event) { return board_->workers[worker].events.push(event); }
   uint32_t tag_of(FlowSlotId slot) const { return board_->flows[slot.value()].config.tag; }
   bool say_opened(FlowSlotId slot, uint64_t refusal = 0) {
-    return say(
-        worker_of(slot),
-        {.kind = board::EventKind::kFlowOpened, .flow = slot.value(), .tag = tag_of(slot), .value = refusal});
+    return say(worker_of(slot),
+               {.kind = EventKind::kFlowOpened, .flow = slot.value(), .tag = tag_of(slot), .value = refusal});
   }
   bool say_closed(FlowSlotId slot) {
-    return say(worker_of(slot),
-               {.kind = board::EventKind::kFlowClosed, .flow = slot.value(), .tag = tag_of(slot)});
+    return say(worker_of(slot), {.kind = EventKind::kFlowClosed, .flow = slot.value(), .tag = tag_of(slot)});
   }
   // What the worker finds in its ring, taken out.
-  std::vector<board::Command> commands(uint32_t worker) {
-    std::vector<board::Command> all;
-    for (board::Command command; board_->workers[worker].commands.pop(&command);) all.push_back(command);
+  std::vector<Command> commands(uint32_t worker) {
+    std::vector<Command> all;
+    for (Command command; board_->workers[worker].commands.pop(&command);) all.push_back(command);
     return all;
   }
 
-  const std::unique_ptr<board::Board> board_;
+  const std::unique_ptr<Board> board_;
   std::unique_ptr<BoardFlows> flows_;
   std::vector<uint32_t> doorbells_;
 };

@@ -7,10 +7,6 @@
 namespace sluice::board {
 namespace {
 
-using board::CommandKind;
-using board::Direction;
-using board::EventKind;
-
 // Of one worker: what a turn of control's loop may take at most. It is written here as well, so that nobody
 // raises it without a thought.
 constexpr size_t kBound = 512;
@@ -39,7 +35,7 @@ TEST_F(BoardFlowsTest, ATurnTakesABoundedNumberOfEventsAndNoneIsDropped) {
   }
   EXPECT_EQ(turns, 8U) << "a turn that takes fewer leaves them waiting";
   uint64_t next = 0;
-  for (const board::Event& event : user.events) {
+  for (const Event& event : user.events) {
     if (event.flow != busy.value()) continue;
     EXPECT_EQ(event.offset, next++) << "in order";
   }
@@ -50,7 +46,7 @@ TEST_F(BoardFlowsTest, ATurnTakesABoundedNumberOfEventsAndNoneIsDropped) {
 TEST_F(BoardFlowsTest, AWorkerThatNeverFallsSilentDoesNotHoldTheTurn) {
   TestUser user;
   open_session(user, 1, 100);
-  const board::Event event{.kind = EventKind::kExtentSent, .flow = user.grants[0].slot.value()};
+  const Event event{.kind = EventKind::kExtentSent, .flow = user.grants[0].slot.value()};
   const uint32_t worker = worker_of(user.grants[0].slot);
   // For each event that is taken another one comes.
   const std::function<void()> again = [&] {
@@ -70,8 +66,7 @@ TEST_F(BoardFlowsTest, EventsOfNobodyCountAndHoldUpNothing) {
   const FlowSlotId slot = user.grants[0].slot;
   const uint32_t worker = worker_of(slot);
   for (uint32_t i = 0; i < kBound; ++i)
-    ASSERT_TRUE(
-        say(worker, {.kind = EventKind::kExtentSent, .flow = i % 2 == 0 ? ~0U : board::kFlowsMax - 1}));
+    ASSERT_TRUE(say(worker, {.kind = EventKind::kExtentSent, .flow = i % 2 == 0 ? ~0U : kFlowsMax - 1}));
   ASSERT_TRUE(say(worker, {.kind = EventKind::kExtentSent, .flow = slot.value()}));
   EXPECT_TRUE(flows_->drain());
   EXPECT_TRUE(user.events.empty());
@@ -96,7 +91,7 @@ TEST_F(BoardFlowsTest, AnEventComesWithTheFiguresOfItsFlowToItsUserOnly) {
 TEST_F(BoardFlowsTest, WhoIsForgottenIsCalledNoMore) {
   TestUser user;
   TestUser waiter;
-  open_session(user, board::kFlowsMax, 100);
+  open_session(user, kFlowsMax, 100);
   flows_->ask_flows(&waiter, 1, true);
   const FlowSlotId slot = user.grants[0].slot;
   ASSERT_TRUE(say(worker_of(slot), {.kind = EventKind::kExtentSent, .flow = slot.value()}));
@@ -116,7 +111,7 @@ TEST_F(BoardFlowsTest, WhoIsForgottenIsCalledNoMore) {
 TEST_F(BoardFlowsTest, ASlotIsFreeOnceItsFlowHasEnded) {
   TestUser user;
   TestUser next;
-  open_session(user, board::kFlowsMax, 100);
+  open_session(user, kFlowsMax, 100);
   flows_->ask_flows(&next, 1, true);
   const FlowSlotId slot = user.grants[3].slot;
   flows_->close_flow(slot);
@@ -134,7 +129,7 @@ TEST_F(BoardFlowsTest, ASlotIsFreeOnceItsFlowHasEnded) {
 TEST_F(BoardFlowsTest, ASlotWhoseFlowWasNeverOpenedIsFreeAtOnce) {
   TestUser user;
   TestUser next;
-  flows_->ask_flows(&user, board::kFlowsMax, false);
+  flows_->ask_flows(&user, kFlowsMax, false);
   flows_->ask_flows(&next, 2, true);
   flows_->close_flow(user.grants[3].slot);
   EXPECT_TRUE(commands(0).empty() && commands(1).empty()) << "there is nothing to close";
@@ -155,16 +150,16 @@ TEST_F(BoardFlowsTest, AFlowThatClosesStaysItsUsersUntilItIsReleased) {
   ASSERT_EQ(user.events.size(), 1U);
   EXPECT_EQ(user.events[0].kind, EventKind::kFlowClosed);
   EXPECT_FALSE(flows_->session_has_flows(user.session));
-  EXPECT_FALSE(flows_->table().take_flows(board::kFlowsMax));
+  EXPECT_FALSE(flows_->table().take_flows(kFlowsMax));
   flows_->release_flow(slot);
-  EXPECT_TRUE(flows_->table().take_flows(board::kFlowsMax));
+  EXPECT_TRUE(flows_->table().take_flows(kFlowsMax));
 }
 
 // Users answer within the call: the slot may have the next user's flow before the call ends.
 TEST_F(BoardFlowsTest, ASlotThatIsOpenedAgainWithinTheCallKeepsItsFlow) {
   TestUser user;
   TestUser next;
-  open_session(user, board::kFlowsMax, 100);
+  open_session(user, kFlowsMax, 100);
   flows_->ask_flows(&next, 1, true);
   const FlowSlotId slot = user.grants[0].slot;
   next.then = [&] { open(next, 0, 777); };
@@ -226,10 +221,10 @@ TEST_F(BoardFlowsTest, ARefusedFlowGivesItsSlotBack) {
   EXPECT_EQ(user.events.size(), 1U) << "of the flow that has the slot still";
   flows_->close_flow(slot);
   flows_->release_flow(slot);
-  EXPECT_FALSE(flows_->table().take_flows(board::kFlowsMax));
+  EXPECT_FALSE(flows_->table().take_flows(kFlowsMax));
   ASSERT_TRUE(say_closed(slot));
   flows_->drain();
-  EXPECT_TRUE(flows_->table().take_flows(board::kFlowsMax));
+  EXPECT_TRUE(flows_->table().take_flows(kFlowsMax));
 }
 
 TEST_F(BoardFlowsTest, WhoGivesUpOrIsForgottenLetsTheNextOneIn) {
@@ -238,7 +233,7 @@ TEST_F(BoardFlowsTest, WhoGivesUpOrIsForgottenLetsTheNextOneIn) {
     TestUser holder;
     TestUser first;
     TestUser second;
-    flows_->ask_flows(&holder, board::kFlowsMax - 1, false);
+    flows_->ask_flows(&holder, kFlowsMax - 1, false);
     flows_->ask_flows(&first, 2, true);
     flows_->ask_flows(&second, 1, true);
     EXPECT_TRUE(second.admitted.empty());
@@ -277,7 +272,7 @@ TEST_F(BoardFlowsTest, OpeningWritesTheSlotBeforeTheCommand) {
   TestUser user;
   flows_->ask_flows(&user, 2, false);
   const FlowSlotId slot = user.grants[1].slot;
-  board::FlowSlot& on_board = board_->flows[slot.value()];
+  FlowSlot& on_board = board_->flows[slot.value()];
   on_board.control.settled_below.store(55);  // of a former flow
   ASSERT_TRUE(on_board.gaps.push({.first = 1, .count = 2}));
   open(user, 1, 100);
@@ -300,17 +295,17 @@ TEST_F(BoardFlowsTest, CommandsForWhichThereIsNoRoomWaitInOrder) {
   (void)commands(0);
   (void)commands(1);
   doorbells_.clear();
-  constexpr uint32_t kMany = 2 * board::kCommandSlots + 5;
+  constexpr uint32_t kMany = 2 * kCommandSlots + 5;
   for (uint32_t i = 0; i < kMany; ++i)
     flows_->command({.kind = CommandKind::kRepair, .flow = user.grants[0].slot.value(), .tag = i});
-  EXPECT_EQ(flows_->backlog(), kMany - board::kCommandSlots);
+  EXPECT_EQ(flows_->backlog(), kMany - kCommandSlots);
   flows_->command({.kind = CommandKind::kRepair, .flow = user.grants[1].slot.value()});
   EXPECT_EQ(commands(1).size(), 1U) << "one full ring keeps no other worker waiting";
   uint32_t next = 0;
   while (next < kMany) {
     const auto taken = commands(0);
     ASSERT_FALSE(taken.empty());
-    for (const board::Command& command : taken) EXPECT_EQ(command.tag, next++);
+    for (const Command& command : taken) EXPECT_EQ(command.tag, next++);
     doorbells_.clear();
     flows_->push_commands();
     if (next == kMany) continue;

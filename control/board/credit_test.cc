@@ -20,11 +20,11 @@ class Credit : public BoardFlowsTest {
   // One receiving flow with what it gets at first.
   FlowSlotId receive(TestUser& user, uint64_t flow_id) {
     flows_->ask_flows(&user, 1, false);
-    flows_->ask_buffers(&user, board::Direction::kRx, user.grants);
+    flows_->ask_buffers(&user, Direction::kRx, user.grants);
     const auto& granted = std::get<BuffersGranted>(user.admitted.back().what);
     const FlowSlotId slot = user.grants.front().slot;
-    board::FlowConfig config = config_of(user, 0, flow_id);
-    config.direction = board::Direction::kRx;
+    FlowConfig config = config_of(user, 0, flow_id);
+    config.direction = Direction::kRx;
     config.credit_extents = granted.credit_extents.front();
     flows_->open_flow(slot, config, &user);
     return slot;
@@ -52,8 +52,8 @@ TEST_F(Credit, GrowsToWhatTheSenderWants) {
 TEST_F(Credit, OfASendingFlowIsWhatItsPeerGranted) {
   TestUser user;
   flows_->ask_flows(&user, 1, false);
-  board::FlowConfig config = config_of(user, 0, 5);
-  config.direction = board::Direction::kTx;
+  FlowConfig config = config_of(user, 0, 5);
+  config.direction = Direction::kTx;
   config.credit_extents = kCreditStart;
   flows_->open_flow(user.grants.front().slot, config, &user);
   EXPECT_EQ(board_->flows[user.grants.front().slot.value()].config.credit_extents, kCreditStart);
@@ -102,7 +102,7 @@ TEST_F(Credit, BeyondAnEvenShareComesBackWhenASessionWithoutAnyAsks) {
   ASSERT_GT(before, 200U);
   TestUser late;
   flows_->ask_flows(&late, 1, false);
-  flows_->ask_buffers(&late, board::Direction::kRx, late.grants);
+  flows_->ask_buffers(&late, Direction::kRx, late.grants);
   ASSERT_EQ(late.admitted.size(), 1U) << "it waits for credit";
   for (int i = 0; i < 5; ++i) flows_->tend_credit();
   const uint64_t share = credit(rich);

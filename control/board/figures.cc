@@ -48,7 +48,7 @@ void OneWayDelays::add(const OneWayDelays& other) {
   known = true;
 }
 
-void FlowFigures::add(const board::FlowState& state) {
+void FlowFigures::add(const FlowState& state) {
   chunks += read(state.chunks);
   bytes += read(state.bytes);
   retransmitted_chunks += read(state.retransmitted_chunks) + read(state.repaired_chunks);

@@ -39,7 +39,7 @@ struct OneWayDelays {
   void add(const OneWayDelays& other);
 };
 
-// Of erasure codes.
+// What erasure codes did.
 struct ParityFigures {
   uint64_t symbols = 0;         // repair symbols that were sent, or that came
   uint64_t decoded_chunks = 0;  // of the chunks that came, those that repair symbols replaced
@@ -73,9 +73,9 @@ struct FlowFigures {
   uint8_t next_hop[16] = {};          // and which one that is; all zero: there is no route
   ParityFigures parity;
 
-  // Of a source: datagrams that have a tx_seq.
+  // A source counts here the datagrams that have a tx_seq.
   uint64_t sent() const { return chunks + retransmitted_chunks + parity.symbols; }
-  void add(const board::FlowState& state);
+  void add(const FlowState& state);
   void add(const FlowFigures& other);
   rate::PathReport report() const;  // what a rate controller is told
 };

@@ -72,7 +72,7 @@ TEST(SenderWait, NamesTheMemoryThatALongPathLacks) {
 }
 
 TEST(SenderWait, NamesTheNeighbourThatDoesNotAnswer) {
-  const auto states = std::make_unique<board::FlowState[]>(2);
+  const auto states = std::make_unique<FlowState[]>(2);
   FlowFigures before;
   const auto wait = [&](uint64_t now_ns) {
     FlowFigures now;
@@ -99,7 +99,7 @@ TEST(SenderWait, NamesTheNeighbourThatDoesNotAnswer) {
 }
 
 TEST(Report, CarriesWhatTheNewestStatusOfEachLaneSaid) {
-  const auto states = std::make_unique<board::FlowState[]>(3);
+  const auto states = std::make_unique<FlowState[]>(3);
   states[0].peer_bytes_received = 1000;
   states[0].delay_min_ns = -700;  // clocks of two machines
   states[0].delay_max_ns = -500;

@@ -45,7 +45,7 @@ class FlowSet {
   std::optional<SessionSlotId> session() const { return session_; }
   std::vector<FlowGrant> grants() const { return {lanes_.begin(), lanes_.end()}; }
   // For the worker of the lane.
-  board::Command command(const recovery::LaneCommand& command) const {
+  Command command(const recovery::LaneCommand& command) const {
     return {.kind = command.kind,
             .flow = slot(command.flow.lane).value(),
             .object = command.object.value(),

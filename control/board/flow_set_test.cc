@@ -41,12 +41,12 @@ TEST(FlowSet, ShrinkingGivesBackTheLastLanes) {
 }
 
 TEST(FlowSet, ACommandGoesToTheSlotOfItsLane) {
-  const board::Command command = three_lanes().command({.kind = board::CommandKind::kRepair,
-                                                        .flow = {.leg = {}, .lane = LaneId(1)},
-                                                        .object = ObjectId(3),
-                                                        .range = {.offset = 1ULL << 40, .length = 9},
-                                                        .tag = 5});
-  EXPECT_EQ(command.kind, board::CommandKind::kRepair);
+  const Command command = three_lanes().command({.kind = CommandKind::kRepair,
+                                                 .flow = {.leg = {}, .lane = LaneId(1)},
+                                                 .object = ObjectId(3),
+                                                 .range = {.offset = 1ULL << 40, .length = 9},
+                                                 .tag = 5});
+  EXPECT_EQ(command.kind, CommandKind::kRepair);
   EXPECT_EQ(command.flow, 7U);
   EXPECT_EQ(command.object, 3U);
   EXPECT_EQ(command.tag, 5U);

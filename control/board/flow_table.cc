@@ -10,7 +10,7 @@
 
 namespace sluice::board {
 
-void FlowTable::reset(const board::PortInfo& port) {
+void FlowTable::reset(const PortInfo& port) {
   *this = FlowTable();
   port_ = port;
   for (uint32_t worker = 0; worker < port.workers; ++worker) {
@@ -20,7 +20,7 @@ void FlowTable::reset(const board::PortInfo& port) {
 }
 
 std::optional<SessionSlotId> FlowTable::take_session() {
-  for (uint32_t session = 0; session < board::kSessionsMax; ++session) {
+  for (uint32_t session = 0; session < kSessionsMax; ++session) {
     if (sessions_[session]) continue;
     sessions_[session] = true;
     return SessionSlotId(session);
@@ -33,8 +33,8 @@ void FlowTable::release_session(SessionSlotId session) { sessions_[session.value
 std::optional<std::vector<FlowGrant>> FlowTable::take_flows(uint32_t lanes) {
   std::vector<FlowSlotId> slots;
   std::set<uint16_t> ports;
-  std::array<uint32_t, board::kWorkersMax> load{};
-  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+  std::array<uint32_t, kWorkersMax> load{};
+  for (uint32_t slot = 0; slot < kFlowsMax; ++slot) {
     if (flows_[slot].taken) {
       ports.insert(flows_[slot].grant.local_port);
       ++load[flows_[slot].grant.worker];
@@ -60,15 +60,15 @@ std::optional<std::vector<FlowGrant>> FlowTable::take_flows(uint32_t lanes) {
 }
 
 std::vector<uint32_t> FlowTable::flows_per_worker(const std::vector<FlowGrant>& flows) const {
-  std::vector<uint32_t> count(board::kWorkersMax, 0);
+  std::vector<uint32_t> count(kWorkersMax, 0);
   for (const FlowGrant& flow : flows) ++count[flow.worker];
   return count;
 }
 
 std::optional<std::vector<uint32_t>> FlowTable::take_credit(const std::vector<FlowGrant>& flows) {
   const std::vector<uint32_t> count = flows_per_worker(flows);
-  std::array<uint32_t, board::kWorkersMax> share{};
-  for (uint32_t worker = 0; worker < board::kWorkersMax; ++worker) {
+  std::array<uint32_t, kWorkersMax> share{};
+  for (uint32_t worker = 0; worker < kWorkersMax; ++worker) {
     if (count[worker] == 0) continue;
     share[worker] = std::clamp(rx_free_[worker] / 2 / count[worker], kCreditMin, kCreditStart);
     if (share[worker] * count[worker] > rx_free_[worker]) return std::nullopt;
@@ -109,12 +109,12 @@ void FlowTable::take_back_credit(FlowSlotId slot) {
   check_invariants();
 }
 
-std::array<uint32_t, board::kWorkersMax> FlowTable::shares_for(const std::vector<FlowGrant>& flows) const {
+std::array<uint32_t, kWorkersMax> FlowTable::shares_for(const std::vector<FlowGrant>& flows) const {
   const std::vector<uint32_t> count = flows_per_worker(flows);
-  std::array<uint32_t, board::kWorkersMax> holders{};
+  std::array<uint32_t, kWorkersMax> holders{};
   for (const Flow& each : flows_) holders[each.grant.worker] += each.credit != 0 ? 1 : 0;
-  std::array<uint32_t, board::kWorkersMax> shares{};
-  for (uint32_t worker = 0; worker < board::kWorkersMax; ++worker) {
+  std::array<uint32_t, kWorkersMax> shares{};
+  for (uint32_t worker = 0; worker < kWorkersMax; ++worker) {
     if (rx_free_[worker] >= count[worker] * kCreditMin) continue;
     const uint32_t all = port_.rx_extents - std::min(port_.rx_extents, kRepairExtents);
     shares[worker] = std::max(kCreditMin, all / (holders[worker] + count[worker]));
@@ -155,7 +155,7 @@ uint32_t FlowTable::grow_credit(FlowSlotId slot, uint32_t wanted) {
 
 bool FlowTable::take_buffers(const std::vector<FlowGrant>& flows) {
   const std::vector<uint32_t> count = flows_per_worker(flows);
-  for (uint32_t worker = 0; worker < board::kWorkersMax; ++worker) {
+  for (uint32_t worker = 0; worker < kWorkersMax; ++worker) {
     if (count[worker] * kTxExtentsPerFlow > tx_free_[worker]) return false;
   }
   for (const FlowGrant& grant : flows) {
@@ -179,14 +179,14 @@ void FlowTable::hold(const FlowGrant& grant) { flow(grant.slot) = {.taken = true
 
 bool FlowTable::adopt(SessionSlotId session, const std::vector<FlowGrant>& flows,
                       const std::vector<uint32_t>& credit) {
-  if (session.value() >= board::kSessionsMax || session_taken(session) || flows.size() != credit.size())
+  if (session.value() >= kSessionsMax || session_taken(session) || flows.size() != credit.size())
     return false;
   const bool receives =
       std::any_of(credit.begin(), credit.end(), [](uint32_t extents) { return extents != 0; });
   FlowTable before = *this;
   for (size_t i = 0; i < flows.size(); ++i) {
     const FlowGrant& grant = flows[i];
-    if (grant.slot.value() >= board::kFlowsMax || flow(grant.slot).taken || grant.worker >= port_.workers) {
+    if (grant.slot.value() >= kFlowsMax || flow(grant.slot).taken || grant.worker >= port_.workers) {
       *this = before;
       return false;
     }
@@ -210,8 +210,8 @@ bool FlowTable::adopt(SessionSlotId session, const std::vector<FlowGrant>& flows
 // Each extent of a worker is free or somebody's, but for those that were taken back and were not free.
 void FlowTable::check_invariants() const {
   if (!base::dchecks_enabled) return;
-  std::array<uint64_t, board::kWorkersMax> credit{};
-  std::array<uint64_t, board::kWorkersMax> buffers{};
+  std::array<uint64_t, kWorkersMax> credit{};
+  std::array<uint64_t, kWorkersMax> buffers{};
   std::set<uint16_t> ports;
   for (const Flow& each : flows_) {
     DCHECK(each.window <= each.credit, "a flow keeps a part of its credit, or all");
@@ -229,9 +229,9 @@ void FlowTable::check_invariants() const {
   }
 }
 
-uint32_t FlowTable::lanes_max(board::Direction direction) const {
+uint32_t FlowTable::lanes_max(Direction direction) const {
   const uint32_t per_worker =
-      direction == board::Direction::kRx
+      direction == Direction::kRx
           ? (port_.rx_extents > kRepairExtents ? port_.rx_extents - kRepairExtents : 0) / kCreditMin
           : port_.tx_extents / kTxExtentsPerFlow;
   return std::min(kLanesMax, per_worker * port_.workers);

@@ -31,7 +31,7 @@ struct FlowGrant {
 
 class FlowTable {
  public:
-  void reset(const board::PortInfo& port);
+  void reset(const PortInfo& port);
 
   std::optional<SessionSlotId> take_session();
   void release_session(SessionSlotId session);
@@ -48,7 +48,7 @@ class FlowTable {
   uint32_t grow_credit(FlowSlotId slot, uint32_t wanted);
   // How much each flow of a worker may keep where these flows find too little for a first credit: an even
   // share. 0: they find enough at that worker.
-  std::array<uint32_t, board::kWorkersMax> shares_for(const std::vector<FlowGrant>& flows) const;
+  std::array<uint32_t, kWorkersMax> shares_for(const std::vector<FlowGrant>& flows) const;
   // The flow's window is `share` from now on, if it was more. Returns the window. The rest is free once
   // `give_back` has said so, since the sender has been granted it.
   uint32_t cut_credit(FlowSlotId slot, uint32_t share);
@@ -68,7 +68,7 @@ class FlowTable {
   bool adopt(SessionSlotId session, const std::vector<FlowGrant>& flows, const std::vector<uint32_t>& credit);
 
   // Lanes that a session can have when it is alone on the node.
-  uint32_t lanes_max(board::Direction direction) const;
+  uint32_t lanes_max(Direction direction) const;
   uint32_t worker_of(FlowSlotId slot) const { return flow(slot).grant.worker; }
   uint32_t free_credit(uint32_t worker) const { return rx_free_[worker]; }
 
@@ -87,12 +87,12 @@ class FlowTable {
   const Flow& flow(FlowSlotId slot) const { return flows_[slot.value()]; }
   std::vector<uint32_t> flows_per_worker(const std::vector<FlowGrant>& flows) const;
 
-  board::PortInfo port_{};
-  bool sessions_[board::kSessionsMax] = {};
-  Flow flows_[board::kFlowsMax];
-  uint32_t rx_free_[board::kWorkersMax] = {};
-  uint32_t rx_owed_[board::kWorkersMax] = {};  // what was taken back and was not free
-  uint32_t tx_free_[board::kWorkersMax] = {};
+  PortInfo port_{};
+  bool sessions_[kSessionsMax] = {};
+  Flow flows_[kFlowsMax];
+  uint32_t rx_free_[kWorkersMax] = {};
+  uint32_t rx_owed_[kWorkersMax] = {};  // what was taken back and was not free
+  uint32_t tx_free_[kWorkersMax] = {};
 };
 
 }  // namespace sluice::board

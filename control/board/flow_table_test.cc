@@ -9,8 +9,8 @@
 namespace sluice::board {
 namespace {
 
-board::PortInfo port_info(uint32_t workers, uint32_t rx_extents, uint32_t tx_extents) {
-  board::PortInfo info{};
+PortInfo port_info(uint32_t workers, uint32_t rx_extents, uint32_t tx_extents) {
+  PortInfo info{};
   info.workers = workers;
   info.rx_extents = rx_extents;
   info.tx_extents = tx_extents;
@@ -116,7 +116,7 @@ TEST(FlowTable, CreditOfWhoCannotUseItYetIsLentAndTakenBackWhole) {
 TEST(FlowTable, SendingFlowsAreBoundedByTheReadBuffers) {
   FlowTable table;
   table.reset(port_info(1, 32, 5));
-  EXPECT_EQ(table.lanes_max(board::Direction::kTx), 2U);
+  EXPECT_EQ(table.lanes_max(Direction::kTx), 2U);
   const auto first = table.take_flows(2);
   EXPECT_TRUE(table.take_buffers(*first));
   const auto second = table.take_flows(1);
@@ -128,7 +128,7 @@ TEST(FlowTable, SendingFlowsAreBoundedByTheReadBuffers) {
 TEST(FlowTable, RunsOutOfSlotsWithoutTakingAny) {
   FlowTable table;
   table.reset(port_info(1, 32, 32));
-  for (uint32_t i = 0; i < board::kFlowsMax / kLanesMax; ++i) EXPECT_TRUE(table.take_flows(kLanesMax));
+  for (uint32_t i = 0; i < kFlowsMax / kLanesMax; ++i) EXPECT_TRUE(table.take_flows(kLanesMax));
   EXPECT_FALSE(table.take_flows(1));
   table.release_flow(FlowSlotId(5));
   EXPECT_FALSE(table.take_flows(2));
@@ -139,7 +139,7 @@ TEST(FlowTable, RunsOutOfSlotsWithoutTakingAny) {
 
 TEST(FlowTable, SessionSlotsAreUsedAgain) {
   FlowTable table;
-  for (uint32_t i = 0; i < board::kSessionsMax; ++i) EXPECT_EQ(table.take_session(), SessionSlotId(i));
+  for (uint32_t i = 0; i < kSessionsMax; ++i) EXPECT_EQ(table.take_session(), SessionSlotId(i));
   EXPECT_FALSE(table.take_session());
   table.release_session(SessionSlotId(7));
   EXPECT_EQ(table.take_session(), SessionSlotId(7));

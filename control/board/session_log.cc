@@ -11,14 +11,14 @@ namespace {
 
 constexpr uint64_t kAgoNsMax = uint64_t{1} << 61;  // no clock runs so long
 constexpr auto& kNames = options::kWords<options::LogLevel>;
-static_assert(static_cast<int>(options::LogLevel::kPackets) == static_cast<int>(board::LogLevel::kPackets));
-static_assert(static_cast<int>(options::LogLevel::kEvents) == static_cast<int>(board::LogLevel::kEvents));
+static_assert(static_cast<int>(options::LogLevel::kPackets) == static_cast<int>(LogLevel::kPackets));
+static_assert(static_cast<int>(options::LogLevel::kEvents) == static_cast<int>(LogLevel::kEvents));
 constexpr std::string_view kKindNames[] = {"opened",         "closed",  "gap",  "report",
                                            "retransmission", "repair",  "need", "rate",
                                            "completion",     "failure", "sent", "received"};
-static_assert(std::size(kKindNames) == static_cast<size_t>(board::kLogKindLast));
+static_assert(std::size(kKindNames) == static_cast<size_t>(kLogKindLast));
 
-bool is_known(board::LogKind kind) { return kind >= board::LogKind::kOpened && kind <= board::kLogKindLast; }
+bool is_known(LogKind kind) { return kind >= LogKind::kOpened && kind <= kLogKindLast; }
 
 // By the calendar. Nothing was noted after now, whatever stands there.
 int64_t unix_ns_of(uint64_t monotonic_ns, const LogTime& now) {
@@ -28,17 +28,17 @@ int64_t unix_ns_of(uint64_t monotonic_ns, const LogTime& now) {
 
 }  // namespace
 
-std::string_view log_level_name(board::LogLevel level) {
+std::string_view log_level_name(LogLevel level) {
   return kNames[std::min<size_t>(static_cast<size_t>(level), std::size(kNames) - 1)];
 }
 
-std::optional<board::LogLevel> log_level_of(std::string_view name) {
+std::optional<LogLevel> log_level_of(std::string_view name) {
   const auto* const found = std::find(std::begin(kNames), std::end(kNames), name);
   if (found == std::end(kNames)) return std::nullopt;
-  return static_cast<board::LogLevel>(found - std::begin(kNames));
+  return static_cast<LogLevel>(found - std::begin(kNames));
 }
 
-std::string_view log_kind_name(board::LogKind kind) {
+std::string_view log_kind_name(LogKind kind) {
   return is_known(kind) ? kKindNames[static_cast<size_t>(kind) - 1] : "unknown";
 }
 
@@ -62,14 +62,14 @@ void SessionLog::look(const std::vector<Lane>& lanes, const LogTime& now) {
   while (records_.size() > kRecordsKept) records_.pop_front();
 }
 
-void SessionLog::take(uint32_t lane, board::FlowSlot& flow, const LogTime& now) {
+void SessionLog::take(uint32_t lane, FlowSlot& flow, const LogTime& now) {
   if (lane >= dropped_seen_.size()) dropped_seen_.resize(lane + 1);
   const uint64_t dropped = flow.state.log_dropped.load(std::memory_order_relaxed);
   uint64_t missing = dropped >= dropped_seen_[lane] ? dropped - dropped_seen_[lane] : dropped;
   dropped_seen_[lane] = dropped;
   int64_t last_unix_ns = now.unix_ns;
-  board::LogEvent event;
-  for (uint32_t n = 0; n < board::kLogSlots && flow.log.pop(&event); ++n) {
+  LogEvent event;
+  for (uint32_t n = 0; n < kLogSlots && flow.log.pop(&event); ++n) {
     if (!is_known(event.kind)) {
       ++missing;
       continue;

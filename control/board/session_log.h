@@ -17,9 +17,9 @@
 
 namespace sluice::board {
 
-std::string_view log_level_name(board::LogLevel level);
-std::optional<board::LogLevel> log_level_of(std::string_view name);
-std::string_view log_kind_name(board::LogKind kind);
+std::string_view log_level_name(LogLevel level);
+std::optional<LogLevel> log_level_of(std::string_view name);
+std::string_view log_kind_name(LogKind kind);
 std::string wrong_log_level(std::string_view name);  // says what is possible
 
 // Both clocks at one moment: workers note by the monotonic one.
@@ -31,24 +31,24 @@ struct LogTime {
 struct LogRecord {
   int64_t unix_ns = 0;
   uint32_t lane = 0;
-  uint64_t dropped = 0;   // not 0: so many notes of the lane are missing here, and `event` is nothing
-  board::LogEvent event;  // its kind is known
+  uint64_t dropped = 0;  // not 0: so many notes of the lane are missing here, and `event` is nothing
+  LogEvent event;        // its kind is known
 };
 
 class SessionLog {
  public:
   static constexpr size_t kRecordsKept = 16384;  // the newest, of all lanes: 1 MiB
 
-  explicit SessionLog(board::LogLevel level) : level_(level) {}
+  explicit SessionLog(LogLevel level) : level_(level) {}
 
-  board::LogLevel level() const { return level_; }
-  void set_level(board::LogLevel level) { level_ = level; }
+  LogLevel level() const { return level_; }
+  void set_level(LogLevel level) { level_ = level; }
 
   // Takes what is on the board of these lanes, and tells their workers the level. So much of each at most as
   // its ring holds.
   struct Lane {
     uint32_t number = 0;
-    board::FlowSlot* flow = nullptr;  // that a worker has opened for this session
+    FlowSlot* flow = nullptr;  // that a worker has opened for this session
   };
   void look(const std::vector<Lane>& lanes, const LogTime& now);
 
@@ -59,9 +59,9 @@ class SessionLog {
   uint64_t dropped() const { return dropped_; }
 
  private:
-  void take(uint32_t lane, board::FlowSlot& flow, const LogTime& now);
+  void take(uint32_t lane, FlowSlot& flow, const LogTime& now);
 
-  board::LogLevel level_;
+  LogLevel level_;
   std::deque<LogRecord> records_;
   uint64_t end_ = 0;
   uint64_t dropped_ = 0;                // of all lanes

@@ -13,26 +13,25 @@ constexpr LogTime kNow{.monotonic_ns = 5'000'000'000, .unix_ns = 1'700'000'000'0
 
 class SessionLogTest : public testing::Test {
  protected:
-  static bool note(board::FlowSlot& flow, uint64_t time_ns, board::LogKind kind = board::LogKind::kGap,
-                   uint64_t tx_seq = 0) {
+  static bool note(FlowSlot& flow, uint64_t time_ns, LogKind kind = LogKind::kGap, uint64_t tx_seq = 0) {
     return flow.log.push({.time_ns = time_ns, .tx_seq = tx_seq, .kind = kind});
   }
   void look() { log_.look({{0, first_.get()}, {1, second_.get()}}, kNow); }
   const LogRecord& at(uint64_t number) const { return log_.at(number); }
 
-  const std::unique_ptr<board::FlowSlot> first_ = std::make_unique<board::FlowSlot>();
-  const std::unique_ptr<board::FlowSlot> second_ = std::make_unique<board::FlowSlot>();
-  SessionLog log_{board::LogLevel::kEvents};
+  const std::unique_ptr<FlowSlot> first_ = std::make_unique<FlowSlot>();
+  const std::unique_ptr<FlowSlot> second_ = std::make_unique<FlowSlot>();
+  SessionLog log_{LogLevel::kEvents};
 };
 
 TEST_F(SessionLogTest, RecordsOfAllLanesStandInTheOrderOfTheirTimes) {
   ASSERT_TRUE(note(*first_, kNow.monotonic_ns - 300) && note(*first_, kNow.monotonic_ns - 100) &&
-              note(*second_, kNow.monotonic_ns - 200, board::LogKind::kRate));
+              note(*second_, kNow.monotonic_ns - 200, LogKind::kRate));
   look();
   ASSERT_EQ(log_.end(), 3U);
   EXPECT_EQ(at(0).unix_ns, kNow.unix_ns - 300);
   EXPECT_EQ(at(1).lane, 1U);
-  EXPECT_EQ(at(1).event.kind, board::LogKind::kRate);
+  EXPECT_EQ(at(1).event.kind, LogKind::kRate);
   EXPECT_EQ(at(2).unix_ns, kNow.unix_ns - 100);
 }
 
@@ -45,14 +44,14 @@ TEST_F(SessionLogTest, NothingWasNotedInTheFuture) {
 TEST_F(SessionLogTest, WorkersAreToldTheLevel) {
   look();
   EXPECT_EQ(first_->control.log_level.load(), 1U);
-  log_.set_level(board::LogLevel::kPackets);
+  log_.set_level(LogLevel::kPackets);
   look();
   EXPECT_EQ(second_->control.log_level.load(), 2U);
 }
 
 TEST_F(SessionLogTest, WhatIsNoNoteIsCountedAsMissing) {
-  ASSERT_TRUE(note(*second_, 1, static_cast<board::LogKind>(0)) &&
-              note(*second_, 2, static_cast<board::LogKind>(77)) && note(*second_, 3));
+  ASSERT_TRUE(note(*second_, 1, static_cast<LogKind>(0)) && note(*second_, 2, static_cast<LogKind>(77)) &&
+              note(*second_, 3));
   look();
   ASSERT_EQ(log_.end(), 2U);
   EXPECT_EQ(at(0).event.time_ns, 3U);
@@ -76,7 +75,7 @@ TEST_F(SessionLogTest, WhatFoundTheRingFullIsToldOnceBehindWhatIsInIt) {
 TEST_F(SessionLogTest, TheNewestAreKept) {
   uint64_t number = 0;
   while (log_.end() < SessionLog::kRecordsKept + 100) {
-    for (int n = 0; n < 1000; ++n, ++number) ASSERT_TRUE(note(*first_, number, board::LogKind::kGap, number));
+    for (int n = 0; n < 1000; ++n, ++number) ASSERT_TRUE(note(*first_, number, LogKind::kGap, number));
     look();
   }
   EXPECT_EQ(log_.end() - log_.begin(), SessionLog::kRecordsKept);
@@ -85,11 +84,11 @@ TEST_F(SessionLogTest, TheNewestAreKept) {
 }
 
 TEST_F(SessionLogTest, LevelsHaveNames) {
-  for (const auto level : {board::LogLevel::kOff, board::LogLevel::kEvents, board::LogLevel::kPackets})
+  for (const auto level : {LogLevel::kOff, LogLevel::kEvents, LogLevel::kPackets})
     EXPECT_EQ(log_level_of(log_level_name(level)), level);
   EXPECT_FALSE(log_level_of("loud"));
-  EXPECT_EQ(log_kind_name(board::kLogKindLast), "received");
-  EXPECT_EQ(log_kind_name(static_cast<board::LogKind>(99)), "unknown");
+  EXPECT_EQ(log_kind_name(kLogKindLast), "received");
+  EXPECT_EQ(log_kind_name(static_cast<LogKind>(99)), "unknown");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace sluice::board {
 class BoardUser {
  public:
   virtual void on_attached(attach::AttachedBoard& board) = 0;
-  virtual void on_event(const board::Event& event, const board::FlowState& flow) = 0;  // of a flow of its
+  virtual void on_event(const Event& event, const FlowState& flow) = 0;  // of a flow of its
   virtual void on_tick(uint64_t now_ns) = 0;  // after the events, while it has a session slot
   virtual void on_admitted(const Admitted& admitted) = 0;
   virtual void on_board_lost() = 0;

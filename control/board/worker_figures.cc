@@ -20,19 +20,19 @@ uint64_t each(uint64_t spent_ns, uint64_t ended) { return ended == 0 ? 0 : spent
 
 }  // namespace
 
-WorkerFigures figures_of(const board::WorkerSlot& worker) {
-  const auto read = [&worker](board::Counter counter) {
+WorkerFigures figures_of(const WorkerSlot& worker) {
+  const auto read = [&worker](Counter counter) {
     return worker.counters[static_cast<uint32_t>(counter)].load(std::memory_order_relaxed);
   };
-  return {.busy_ns = read(board::Counter::busy_ns),
-          .missed = read(board::Counter::rx_missed),
-          .reads = read(board::Counter::disk_reads),
-          .read_ns = read(board::Counter::disk_read_ns),
-          .reading_ns = read(board::Counter::disk_reading_ns),
-          .writes = read(board::Counter::disk_writes),
-          .write_ns = read(board::Counter::disk_write_ns),
-          .writing_ns = read(board::Counter::disk_writing_ns),
-          .partial_bursts = read(board::Counter::tx_partial_bursts)};
+  return {.busy_ns = read(Counter::busy_ns),
+          .missed = read(Counter::rx_missed),
+          .reads = read(Counter::disk_reads),
+          .read_ns = read(Counter::disk_read_ns),
+          .reading_ns = read(Counter::disk_reading_ns),
+          .writes = read(Counter::disk_writes),
+          .write_ns = read(Counter::disk_write_ns),
+          .writing_ns = read(Counter::disk_writing_ns),
+          .partial_bursts = read(Counter::tx_partial_bursts)};
 }
 
 Load load_of(std::span<const WorkerFigures> before, std::span<const WorkerFigures> now,

@@ -24,7 +24,7 @@ struct WorkerFigures {
   uint64_t writing_ns = 0;
   uint64_t partial_bursts = 0;  // that its device took only in part
 };
-WorkerFigures figures_of(const board::WorkerSlot& worker);
+WorkerFigures figures_of(const WorkerSlot& worker);
 
 // Of an interval, and of the worker that had most of each.
 struct Load {

@@ -11,11 +11,11 @@ namespace sluice::board {
 namespace {
 
 TEST(WorkerFigures, AreReadFromTheBoard) {
-  const auto slot = std::make_unique<board::WorkerSlot>();
-  slot->counters[static_cast<uint32_t>(board::Counter::busy_ns)] = 1;
-  slot->counters[static_cast<uint32_t>(board::Counter::rx_missed)] = 2;
-  slot->counters[static_cast<uint32_t>(board::Counter::disk_writes)] = 3;
-  slot->counters[static_cast<uint32_t>(board::Counter::disk_writing_ns)] = 4;
+  const auto slot = std::make_unique<WorkerSlot>();
+  slot->counters[static_cast<uint32_t>(Counter::busy_ns)] = 1;
+  slot->counters[static_cast<uint32_t>(Counter::rx_missed)] = 2;
+  slot->counters[static_cast<uint32_t>(Counter::disk_writes)] = 3;
+  slot->counters[static_cast<uint32_t>(Counter::disk_writing_ns)] = 4;
   const WorkerFigures figures = figures_of(*slot);
   EXPECT_EQ(figures.busy_ns, 1U);
   EXPECT_EQ(figures.missed, 2U);
