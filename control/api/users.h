@@ -65,8 +65,8 @@ class UserSessions final : public SessionManager {
   mutable std::map<std::string, bool> ended_;  // of which it is known whether they are his
 };
 
-// Of this node he sees and changes names as himself; he may look at what a peer has, as far as this node may.
-// To change names at a peer is the operators', since the peer knows the node alone.
+// A user sees and changes names of this node as himself. He sees what a peer has, as far as this node may.
+// Only operators change names at a peer, since the peer knows the node alone.
 class UserNames final : public NamesManager {
  public:
   // `as_user`: which sees and changes names as this user.

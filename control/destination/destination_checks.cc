@@ -1,4 +1,4 @@
-// What holds of a destination between two steps, whatever has happened to it.
+// Checks what a destination promises between two steps, whatever has happened to it.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/destination/destination_end.h"
 #include "dataplane/base/check.h"

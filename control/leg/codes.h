@@ -21,7 +21,7 @@ AbilitySet with_codes_here(AbilitySet abilities, uint32_t codes_here);
 // Any node: kIncompatible when a code is demanded and none is left.
 Status check_codes(AbilitySet agreed, bool demanded);
 
-// What a flow may use, as bits.
+// The codes that a flow may use, as bits.
 uint8_t codes_of(AbilitySet abilities);
 // The same for people: "off", "auto", or the code that is demanded.
 std::string_view fec_name(AbilitySet abilities);

@@ -1,4 +1,4 @@
-// What holds of a leg between two steps, whatever has happened to it.
+// Checks what a leg promises between two steps, whatever has happened to it.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/leg/leg.h"
 #include "dataplane/base/check.h"

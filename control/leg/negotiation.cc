@@ -85,7 +85,7 @@ bool demands_parity(const Specification& spec) {
   return spec.abilities.has(Ability::kParityDemanded) && !spec.discard;
 }
 
-// Of an answer, what protects data and what repairs them.
+// Checks in an answer what protects data and what repairs them.
 Status check_protection(const Specification& spec, const SpecificationSet& set) {
   if (!known_protection(set.protection) || set.protection < spec.protection)
     return incompatible(

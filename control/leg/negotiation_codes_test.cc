@@ -39,7 +39,7 @@ Options options_with(Fec fec) {
   return options;
 }
 
-// What both nodes take the agreement for, which must be the same.
+// Both nodes must make the same agreement; this returns it.
 Result<Agreement> negotiate_codes(Fec fec, const CodesOf& codes, bool discard = false) {
   const Abilities here = node_with_codes(codes.here, 1);
   const Abilities there = node_with_codes(codes.there, 2);

@@ -1,4 +1,4 @@
-// What holds of a source between two steps, whatever has happened to it.
+// Checks what a source promises between two steps, whatever has happened to it.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/source/source_end.h"
 #include "dataplane/base/check.h"

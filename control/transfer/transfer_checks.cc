@@ -1,4 +1,4 @@
-// What holds of a transfer between two steps, whatever has happened to it.
+// Checks what a transfer promises between two steps, whatever has happened to it.
 //
 // The simulator, the fuzzers and debug builds look after each step (dataplane/base/check.h).
 // SPDX-License-Identifier: Apache-2.0
