@@ -75,10 +75,10 @@ class Child {
     return text;
   }
   void expect_line_with(const std::string& part) {
-    std::string seen = "-";
-    while (seen.find(part) == std::string::npos) {
-      seen = line();
-      ASSERT_FALSE(seen.empty()) << "the child ended before it said: " << part;
+    std::string before;
+    for (std::string seen = line(); seen.find(part) == std::string::npos; seen = line()) {
+      ASSERT_FALSE(seen.empty()) << "the child ended before it said: " << part << "; it said:" << before;
+      before += "\n" + seen;
     }
   }
   int exit_status() {
