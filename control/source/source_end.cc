@@ -313,7 +313,7 @@ Status SourceEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
   if (!leg.begun()) return {};
   if (Status status = leg.step(event, sender_, *settings_.paths, now_ns, out); !status) return status;
   reread(out);
-  if (now_ns >= journal_due_ns_) {
+  if (now_ns >= journal_due_ns_ && !journalling_) {
     journal_due_ns_ = now_ns + settings_.sync_lag_ns;
     journal_extents(out);
   }

@@ -155,7 +155,7 @@ class SourceEnd final : public DataEnd {
   Status follow_sender(Effects& out);
   void check_source(ObjectId object, std::optional<Error> otherwise, Effects& out);
   Status rechecked(ObjectId object, const std::vector<uint64_t>& crcs, Effects& out);
-  void say_digest(ObjectId object, Effects& out) const;
+  void say_digest(ObjectId object, Effects& out);
   Error differs(ObjectId object) const;
   Error changed(ObjectId object) const;
   void reread(Effects& out);

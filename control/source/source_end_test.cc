@@ -184,6 +184,31 @@ TEST_F(Sending, WhatFailedIsSaidAgainToWhoDoesNotListItAnyMore) {
   EXPECT_EQ(said, std::vector<ObjectId>{ObjectId(0)});
 }
 
+// A control that ends before its journal has the CRCs of what it sent reads the object again, and finds another
+// digest if its files have changed since.
+TEST_F(Sending, TheJournalHearsOfAnObjectSoonAfterItsDigestWasSaid) {
+  say_all();
+  const board::FlowSlot slot{};
+  const auto lanes = std::to_array({&slot});
+  const auto journalled = [&](uint64_t now_ns) {
+    (void)out_.drain();
+    EXPECT_TRUE(end_->on(Tick{.leg = LegId(0), .lanes = lanes}, now_ns, out_));
+    return asked<WriteJournal>().size();
+  };
+  for (uint64_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(journalled(2), 0U) << "it hears of them now and then";
+    const board::Event event{.kind = board::EventKind::kExtentSent,
+                             .object = 0,
+                             .offset = i * kExtent,
+                             .length = kExtent,
+                             .digest = 5};
+    EXPECT_TRUE(end_->on(FlowEvent{.leg = LegId(0), .lane = LaneId(0), .event = event}, out_));
+  }
+  ASSERT_EQ(asked<CheckSource>().size(), 1U);
+  EXPECT_TRUE(end_->on(SourceChecked{.object = ObjectId(0)}, out_));
+  EXPECT_EQ(journalled(3), 1U);
+}
+
 TEST_F(Sending, APeerThatNeedsMoreThanWorkersTakeIsAskedToAskAgain) {
   say_all();
   ASSERT_TRUE(end_->on(Tick{.command_backlog = 1U << 20}, 2, out_));
