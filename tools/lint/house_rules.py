@@ -39,7 +39,7 @@ CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 # What decides in control is a function of its arguments as well: the simulator and the fuzzers run it.
 # dataplane/board/board.h, which it knows, is the layout of the shared memory, not the memory.
 CONTROL_PURE = ("control/board/", "control/catalog/", "control/deadline/", "control/metrics/", "control/names/",
-                "control/rate/", "control/recovery/", "control/selection/", "control/verdict/", "control/words/",
+                "control/parts/", "control/rate/", "control/recovery/", "control/selection/", "control/verdict/", "control/words/",
                 "control/source/", "control/destination/", "control/leg/", "control/transfer/", "control/node/queue/")  # fmt: skip
 CONTROL_NEVER = CORE_NEVER + ("asio.hpp", "asio/*", "spdlog/*", "google/*", "grpc*", "*.pb.h", "sqlite3.h", "openssl/*",
                               "sys/*", "unistd.h", "fcntl.h", "poll.h", "signal.h", "csignal", "filesystem", "cstdio",
@@ -58,8 +58,8 @@ LANE_SEES_OF_NET = {"address.h", "buffer.h", "datagram_queue.h", "port.h"}
 # An end never sees a leg, so that one may have several.
 _BASE = {"dataplane/base", "dataplane/base/config", "dataplane/base/options"}
 _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
-_DECIDES = {"control/board", "control/catalog", "control/deadline", "control/rate", "control/recovery",
-            "control/selection", "control/verdict"}  # fmt: skip
+_DECIDES = {"control/board", "control/catalog", "control/deadline", "control/parts", "control/rate",
+            "control/recovery", "control/selection", "control/verdict"}  # fmt: skip
 _TRANSFER = {"control/words", "control/source", "control/destination", "control/leg", "control/transfer"}
 _PERFORMS = {"control/async", "control/audit", "control/attach", "control/exports", "control/identity", "control/journal",
              "control/names", "control/peer", "control/tree", "control/users"}  # fmt: skip
@@ -94,6 +94,7 @@ ARROWS = {
     "control/rate": {"dataplane/base", "dataplane/base/options", "dataplane/core"},
     "control/selection": {"dataplane/base"},
     "control/recovery": {"dataplane/base", "dataplane/core", "dataplane/crc", "dataplane/board"},
+    "control/parts": {"dataplane/base", "control/recovery"},
     "control/verdict": {"dataplane/base", "control/board", "control/rate"},
     "control/board": {"dataplane/base", "dataplane/base/options", "dataplane/core", "dataplane/board", "control/rate", "control/recovery"},
     "control/words": {"dataplane/base", "dataplane/base/options", "dataplane/core", "dataplane/board"} | _DECIDES,

@@ -1,0 +1,119 @@
+// Which leg is asked for which extents, where several peers have the same data.
+//
+// Pure and deterministic; time is an argument. A destination with several sources has one for its transfer.
+//
+// 1. One pool holds the extents that nobody was asked for. A leg is asked for more while its outstanding
+// bytes
+//    are fewer than its window: twice its goodput times its round trip, what it brings between two refills,
+//    and an extent for each lane. The factor of two lets a leg ramp up as fast as its source does, which
+//    doubles its rate each round trip. What was granted too far ahead can be taken back (3). A leg takes long
+//    runs: it goes on where it was, then begins an object that nobody has begun, then takes the second half
+//    of the longest run that is left.
+// 2. A leg takes from the pool only what it can deliver before all the rest is done, or sooner than any other
+//    leg. So a slow leg does not enter near the end, and the fastest leg gets a file of one extent.
+// 3. A leg j that would run dry within a round trip takes from the end of what the slowest leg k has not
+// begun:
+//    x = (q_k/r_k - q_j/r_j - tau_j) * r_j r_k / (r_j + r_k) bytes, if that is an extent at least. Then both
+//    end at one time. (q: outstanding bytes; r: goodput; tau: round trip; e: bytes of an extent.)
+// 4. An extent that k has begun is asked of j as well, once, if k needs more than 2 (e/r_j + tau_j) for it,
+// or
+//    more than once that while a rate is not known yet. The first right copy counts.
+// 5. A leg that is silent for max(3 tau, 0.5 s) with bytes outstanding gives all of them back. It is tried
+//    again with one extent once it speaks, or after a pause that doubles from 1 s to 8 s.
+// docs/decisions/0018-several-sources.md argues for this and has the figures.
+//
+// The planner takes a source to send what it is asked for in the order in which it was asked. If a source
+// does not, no byte is lost: an extent counts whoever brings it, and the others are told not to send it.
+//
+// Extents lie in runs, so a call takes time with the number of runs and legs that it touches, not with
+// extents. What always holds stands in planner_invariants.cc. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "control/parts/goodput.h"
+#include "control/parts/outstanding.h"
+#include "control/parts/run_set.h"
+#include "control/parts/words.h"
+#include "dataplane/base/number.h"
+
+namespace sluice::parts {
+
+class Planner {
+ public:
+  static constexpr uint64_t kSilenceNs = 500'000'000;  // at least: it is longer where the round trip is
+  static constexpr uint64_t kTrialNs = 1'000'000'000;  // the first pause before a silent leg is tried again
+  static constexpr uint64_t kTrialMaxNs = 8'000'000'000;
+
+  enum class Kind : uint8_t {
+    kDivisible,  // several legs may bring it, once their replicas agree
+    kWhole,      // one leg brings all of it: a pack
+  };
+  struct Options {
+    uint32_t extent_bytes = 1;
+  };
+  struct Actions {
+    std::vector<Portion> withdrawals;  // to be said before `asks`
+    std::vector<Portion> asks;
+    std::vector<ObjectId> compare;     // about to be divided: Replicas::compare. Each is named once
+    std::vector<ObjectId> begin_anew;  // whole objects whose leg is gone: what is there of them is forgotten
+  };
+
+  explicit Planner(const Options& options) : options_(options) {}
+
+  // Objects. A number that was not added is ignored everywhere else.
+  void add(ObjectId object, uint64_t size_bytes, Kind kind);
+  // The extents that lie in these ranges with all their bytes are there already, from an earlier attempt or
+  // as holes. An object that is held in part is compared before a leg gets more of it; a whole one begins
+  // anew.
+  void holds(ObjectId object, const std::vector<Range>& ranges);
+  // It has failed, or is done in another way: nobody is asked for any of it any more.
+  void remove(ObjectId object);
+
+  // Legs. A leg that left may join again under its number: what was open to it still is.
+  void join(LegId leg, const LegFacts& facts, uint64_t now_ns);
+  // Its stream or its flows have ended: what it was asked for is in the pool again.
+  void leave(LegId leg);
+  void set_rtt(LegId leg, uint64_t rtt_ns);
+  // Its replica agrees with what is there of this object, and with those of the other legs.
+  void open_to(LegId leg, ObjectId object);
+  // It is asked for nothing of this object any more: its replica differs, or it lied.
+  void bar(LegId leg, ObjectId object);
+
+  // An extent is there: this leg wrote it, and its source has confirmed the digest. False when that does not
+  // count: it is there already, the leg is barred, or another leg brings this whole object.
+  bool arrived(LegId leg, ObjectId object, ExtentId extent, uint64_t now_ns);
+  // These extents are not there, whatever was said before, and nobody will send them again unless asked
+  // again: a digest was false, two copies differ, a sync failed.
+  void forgotten(ObjectId object, ExtentRun extents);
+  // Payload bytes that this leg's flows have received since the last call, as the board counts them. They are
+  // counted by chunks: an extent may take longer than the time after which a leg counts as silent.
+  void received(LegId leg, uint64_t bytes, uint64_t now_ns);
+  void tick(uint64_t now_ns);  // plans; may come seldom or late
+  Actions take_actions();
+
+  // All that this leg is asked for, in the order in which it was asked: to be said again on a new stream.
+  std::vector<Portion> outstanding(LegId leg) const;
+  uint64_t outstanding_bytes(LegId leg) const;
+  // Bits per second: goodput over about a second, or what was expected before; 0 when neither is known.
+  uint64_t rate_bps(LegId leg) const;
+  bool silent(LegId leg) const;
+  bool complete(ObjectId object) const;
+  uint64_t missing_bytes() const { return missing_bytes_; }
+  uint64_t stolen_bytes() const { return stolen_bytes_; }  // asked of another leg before the first had begun
+  uint64_t copied_bytes() const { return copied_bytes_; }  // asked of two legs
+  void check_invariants() const;                           // where DCHECKs are on
+
+ private:
+  Options options_;
+  uint64_t missing_bytes_ = 0;
+  uint64_t stolen_bytes_ = 0;
+  uint64_t copied_bytes_ = 0;
+};
+
+}  // namespace sluice::parts

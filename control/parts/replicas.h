@@ -1,0 +1,83 @@
+// Whether the replicas of several sources agree, before they are mixed in one object.
+//
+// Pure. Of an object that is about to be divided each leg is asked for the digests of the same few extents:
+// the first, the last, and one that a seed chooses, which no source can foresee. If the destination holds
+// something of the object already, one such extent joins them, whose digest it knows. A leg agrees when its
+// digests are those of the leg that has begun the object, and of what is held. Nothing is asked for other
+// objects, so a session of many files costs little.
+//
+// At most kQuestionsMax extents are asked of a leg at a time; the others wait.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/parts/words.h"
+#include "dataplane/base/number.h"
+
+namespace sluice::parts {
+
+class Replicas {
+ public:
+  static constexpr size_t kQuestionsMax = 64;  // extents of a leg that are unanswered (DigestsWanted)
+
+  struct Options {
+    uint64_t seed = 0;  // from the session's id
+    uint32_t extent_bytes = 1;
+  };
+  // An extent that is there, and its digest.
+  struct Held {
+    ExtentId extent;
+    uint64_t crc = 0;
+  };
+  struct Subject {
+    ObjectId object;
+    uint64_t size_bytes = 0;
+    std::string name;  // for people
+    std::optional<LegId> begun_by;
+    std::optional<Held> held;  // any one, if something is held; the last one that came is best
+  };
+  struct Agreed {
+    LegId leg;
+    ObjectId object;
+  };
+  // Two replicas that differ, and nothing says which one is right.
+  struct Disagreement {
+    ObjectId object;
+    LegId leg;
+    std::optional<LegId> other;  // none: it differs from what is held, which came in an earlier attempt
+    std::string message;         // names both peers and the object, and says what to do
+  };
+  struct Actions {
+    std::vector<Portion> questions;  // DigestsWanted
+    std::vector<Agreed> agreed;      // Planner::open_to
+    std::vector<Disagreement> disagreements;
+  };
+
+  explicit Replicas(const Options& options) : options_(options) {}
+
+  // `peer` is the node's name, for people. A leg that joins late is asked about all that is compared.
+  void join(LegId leg, const std::string& peer);
+  // What it was asked and has not answered is asked again when it joins again.
+  void leave(LegId leg);
+  void compare(const Subject& subject);
+  // ExtentDigests of any kind: those that were not asked for are ignored.
+  void said(LegId leg, ObjectId object, ExtentId first, std::span<const uint64_t> digests);
+  void remove(ObjectId object);  // it is done, or has failed
+  Actions take_actions();
+
+  // The extents that are compared, in order, without any twice.
+  std::vector<ExtentId> extents_of(const Subject& subject) const;
+
+ private:
+  Options options_;
+};
+
+}  // namespace sluice::parts
