@@ -24,6 +24,7 @@ class Goodput {
   // What was measured does not hold any more.
   void forget() { *this = Goodput(); }
 
+  bool flowing() const { return busy_ && flowing_ && measured(); }  // bytes come of what was asked
   bool measured() const { return age_s_ > 0; }
   // It was measured for so long that no ramp of a beginning is left in it.
   bool known() const { return age_s_ >= kAverageS; }

@@ -13,8 +13,8 @@
 //    leg. So a slow leg does not enter near the end, and the fastest leg gets a file of one extent.
 // 3. A leg j that would run dry within a round trip takes from the end of what the slowest leg k has not
 // begun:
-//    x = (q_k/r_k - q_j/r_j - tau_j) * r_j r_k / (r_j + r_k) bytes, if that is an extent at least. Then both
-//    end at one time. (q: outstanding bytes; r: goodput; tau: round trip; e: bytes of an extent.)
+//    x = (q_k/r_k - max(q_j/r_j, tau_j)) * r_j r_k / (r_j + r_k) bytes, if that is an extent at least. Then
+//    both end at one time. (q: outstanding bytes; r: goodput; tau: round trip; e: bytes of an extent.)
 // 4. An extent that k has begun is asked of j as well, once, if k needs more than 2 (e/r_j + tau_j) for it,
 // or
 //    more than once that while a rate is not known yet. The first right copy counts.
@@ -36,8 +36,7 @@
 #include <set>
 #include <vector>
 
-#include "control/parts/goodput.h"
-#include "control/parts/outstanding.h"
+#include "control/parts/leg_state.h"
 #include "control/parts/run_set.h"
 #include "control/parts/words.h"
 #include "dataplane/base/number.h"
@@ -58,8 +57,7 @@ class Planner {
     uint32_t extent_bytes = 1;
   };
   struct Actions {
-    std::vector<Portion> withdrawals;  // to be said before `asks`
-    std::vector<Portion> asks;
+    std::vector<Want> wants;           // to be said in this order
     std::vector<ObjectId> compare;     // about to be divided: Replicas::compare. Each is named once
     std::vector<ObjectId> begin_anew;  // whole objects whose leg is gone: what is there of them is forgotten
   };
@@ -110,7 +108,80 @@ class Planner {
   void check_invariants() const;                           // where DCHECKs are on
 
  private:
+  struct Object {
+    bool added = false;
+    Kind kind = Kind::kDivisible;
+    ExtentMap there;
+    RunSet pool;
+    bool begun = false;          // something of it is there, or was asked
+    std::optional<LegId> first;  // who began it, and needs no comparison
+    std::vector<LegId> open;     // besides
+    std::vector<LegId> barred;
+    std::optional<uint64_t> compared_ns;  // when it was named for comparison
+  };
+  // A part of the pool that a leg may take.
+  struct Find {
+    ObjectId object;
+    ExtentRun run;
+  };
+
+  bool exists(ObjectId object) const { return objects_.contains(object) && objects_[object].added; }
+  bool here(LegId leg) const { return legs_.contains(leg); }
+  ExtentRun all_of(const Object& object) const {
+    return {.first = ExtentId(0), .end = object.there.end_id()};
+  }
+  bool may(LegId leg, const Object& object) const;
+  bool away(LegId leg) const;  // it has left, or is silent
+  void compare(ObjectId object);
+  void note(LegId leg, ObjectId object, ExtentRun run, bool withdrawn);
+
+  // The pool.
+  void put(ObjectId id, ExtentRun run);
+  void pull(ObjectId id, ExtentRun run);
+  void list(ObjectId id);  // among the objects that have something in the pool
+  // What a leg has outstanding.
+  void give(LegId leg, ObjectId object, ExtentRun run, bool copied);
+  void take_back(LegId leg, const Piece& piece, bool withdraw);
+  void return_all(LegId leg, bool withdraw);
+  void return_piece(LegId leg, const Piece& piece, bool withdraw);
+  void withdraw_from_all(ObjectId id, ExtentRun run, std::optional<LegId> except);
+  void count_as_there(ObjectId id, ExtentRun run, std::optional<LegId> from);
+  void begin_anew(ObjectId id);
+  void refresh(ObjectId id);  // nobody has begun it any more, if nothing of it is there or asked for
+
+  // tick: silence and trials (planner_silence.cc).
+  void hear_silence(LegId leg, uint64_t passed_ns);
+  void try_again(LegId leg);
+  // tick: from the pool (planner_pool.cc).
+  void refill(LegId leg);
+  void take_whole(LegId leg, ObjectId object);
+  std::optional<Find> find(LegId leg);
+  std::optional<Find> find_begun(LegId leg, bool own);
+  Find within(LegId leg, ObjectId object) const;
+  uint64_t worth_taking(LegId leg, const Find& found) const;
+  // In how many seconds it may take of this object, if another leg does not; nothing: perhaps never.
+  std::optional<double> wait_s(LegId leg, const Object& object) const;
+  double level_s(LegId taker, const Object& object) const;
+  // tick: from others (planner_theft.cc).
+  void help(LegId leg);
+  std::vector<LegId> slowest_first(LegId except) const;
+  bool steal(LegId leg, LegId victim, uint64_t bytes);
+  bool copy(LegId leg, LegId victim);
+
+  void check_object(ObjectId id) const;
+
   Options options_;
+  Indexed<ObjectId, Object> objects_;
+  std::map<LegId, LegState> legs_;
+  std::set<ObjectId> fresh_;  // all in the pool, and begun by nobody
+  std::set<ObjectId> begun_;  // begun, with something in the pool
+  Actions actions_;
+  uint64_t now_ns_ = 0;
+  uint64_t ticked_ns_ = 0;
+  double guess_ = kGuessedRate;  // of a leg whose rate is not known: the mean of those that are
+  uint64_t gap_ns_ = 0;          // between ticks, the longest of late
+  uint64_t changes_ = 0;         // counts what may let a leg find something that did not before
+  uint64_t pool_bytes_ = 0;
   uint64_t missing_bytes_ = 0;
   uint64_t stolen_bytes_ = 0;
   uint64_t copied_bytes_ = 0;

@@ -4,7 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,12 +23,18 @@ using recovery::LegId;
 
 inline constexpr size_t kRangesMax = 4096;  // of one message
 
-// Bytes of one object that one leg is asked for, or is not asked for any more: whole extents, at most
-// kRangesMax ranges.
+// Bytes of one object that concern one leg: whole extents, at most kRangesMax ranges.
 struct Portion {
   LegId leg;
   ObjectId object;
   std::vector<Range> ranges;
+};
+
+// A leg is asked for a portion, or, if it is withdrawn, is not asked any more for what it has not begun of
+// it.
+struct Want {
+  Portion portion;
+  bool withdrawn = false;
 };
 
 // What is known of a leg when it joins.
@@ -43,5 +51,9 @@ struct Place {
 
   auto operator<=>(const Place&) const = default;
 };
+
+inline bool is_among(const std::vector<LegId>& legs, LegId leg) {
+  return std::find(legs.begin(), legs.end(), leg) != legs.end();
+}
 
 }  // namespace sluice::parts

@@ -1,0 +1,168 @@
+// The bars of several sources, in virtual time with the real planner.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "control/parts/model_for_test.h"
+
+namespace sluice::parts {
+namespace {
+
+constexpr uint64_t kMegabyte = 1'000'000;
+
+// Table 1 of "Phatpackets": three servers, a client of 200 Mbit/s.
+ModelPlan table_one(uint64_t size_bytes) {
+  return {.legs = {{.rate = 30 * kMbit}, {.rate = 37 * kMbit}, {.rate = 43 * kMbit}},
+          .objects = {size_bytes},
+          .client_rate = 200 * kMbit};
+}
+
+void row(const char* name, const ModelResult& result, double ideal_s) {
+  std::printf("%-44s %8.3f s, ideal %8.3f s, x%.3f; stolen %5.1f MB, twice %4.1f MB, %lu wants\n", name,
+              result.seconds, ideal_s, result.seconds / ideal_s, static_cast<double>(result.stolen) / 1e6,
+              static_cast<double>(result.twice) / 1e6, result.wants);
+}
+
+TEST(PlannerModel, ThreeSourcesBringTheSumOfTheirRates) {
+  for (const uint64_t extent : {uint64_t{1} << 18, uint64_t{1} << 20, uint64_t{1} << 22}) {
+    for (const bool expected : {true, false}) {
+      ModelPlan plan = table_one(256 * kMegabyte);
+      plan.extent_bytes = extent;
+      for (ModelLeg& leg : plan.legs) leg.expected = expected;
+      const ModelResult result = Model(plan).run();
+      const double ideal_s = 256e6 / (110 * kMbit);
+      const std::string name = "table 1, extents of " + std::to_string(extent >> 10) + " KiB" +
+                               (expected ? "" : ", rates unknown");
+      row(name.c_str(), result, ideal_s);
+      EXPECT_GE(ideal_s / result.seconds, 0.95) << name;
+    }
+  }
+}
+
+TEST(PlannerModel, OneThatDiesOrSlowsDownCostsLittle) {
+  for (size_t victim = 0; victim < 3; ++victim) {
+    for (const double at_s : {2.0, 9.0, 15.0}) {
+      ModelPlan plan = table_one(256 * kMegabyte);
+      const double rate = plan.legs[victim].rate;
+      const double rest = 110 * kMbit - rate;
+      plan.legs[victim].dies_at_s = at_s;
+      const double ideal_s = at_s + (256e6 - at_s * 110 * kMbit) / rest;
+      const std::string name =
+          "leg " + std::to_string(victim) + " dies at " + std::to_string(static_cast<int>(at_s)) + " s";
+      ModelResult result = Model(plan).run();
+      row(name.c_str(), result, ideal_s);
+      EXPECT_LE(result.seconds, 1.05 * ideal_s) << name;
+
+      plan.legs[victim].dies_at_s = 1e9;
+      plan.legs[victim].changes_at_s = at_s;
+      plan.legs[victim].changed_rate = rate / 10;
+      const double slow_s = at_s + (256e6 - at_s * 110 * kMbit) / (rest + rate / 10);
+      const std::string slow = "leg " + std::to_string(victim) + " slows tenfold at " +
+                               std::to_string(static_cast<int>(at_s)) + " s";
+      result = Model(plan).run();
+      row(slow.c_str(), result, slow_s);
+      EXPECT_LE(result.seconds, 1.05 * slow_s) << slow;
+    }
+  }
+}
+
+TEST(PlannerModel, IsNeverSlowerThanTheBestAlone) {
+  for (const bool expected : {true, false}) {
+    for (const uint64_t megabytes : {1, 4, 16, 64}) {
+      for (const uint32_t lanes : {1U, 4U}) {
+        ModelPlan plan = table_one(megabytes * kMegabyte);
+        for (ModelLeg& leg : plan.legs) {
+          leg.expected = expected;
+          leg.lanes = lanes;
+        }
+        const double alone_s = best_alone(plan);
+        const std::string name = std::to_string(megabytes) + " MB, " + std::to_string(lanes) + " lanes" +
+                                 (expected ? "" : ", rates unknown") + ", best alone";
+        const ModelResult result = Model(plan).run();
+        row(name.c_str(), result, alone_s);
+        if (expected) EXPECT_LE(result.seconds, 1.02 * alone_s) << name;
+      }
+    }
+  }
+}
+
+// Round trips of 1 to 200 ms, and rates that differ a hundredfold.
+TEST(PlannerModel, PathsMayDiffer) {
+  const std::vector<std::pair<const char*, std::vector<ModelLeg>>> mixes = {
+      {"1, 80, 200 ms",
+       {{.rate = 40 * kMbit, .rtt_s = 0.001}, {.rate = 40 * kMbit}, {.rate = 40 * kMbit, .rtt_s = 0.2}}},
+      {"fast far, slow near", {{.rate = 10 * kMbit, .rtt_s = 0.001}, {.rate = 100 * kMbit, .rtt_s = 0.2}}},
+      {"1 and 100 Mbit/s", {{.rate = 1 * kMbit}, {.rate = 100 * kMbit}}},
+      {"1, 10, 1000 Mbit/s",
+       {{.rate = 1 * kMbit}, {.rate = 10 * kMbit}, {.rate = 1000 * kMbit, .rtt_s = 0.02}}}};
+  for (const auto& [what, legs] : mixes) {
+    double sum = 0;
+    for (const ModelLeg& leg : legs) sum += leg.rate;
+    for (const uint64_t megabytes : {1, 4, 16, 64, 512}) {
+      for (const bool expected : {true, false}) {
+        ModelPlan plan{.legs = legs, .objects = {megabytes * kMegabyte}};
+        for (ModelLeg& leg : plan.legs) {
+          leg.expected = expected;
+          leg.lanes = 2;
+        }
+        const double alone_s = best_alone(plan);
+        const std::string name = std::string(what) + ", " + std::to_string(megabytes) + " MB" +
+                                 (expected ? "" : ", rates unknown") + ", best alone";
+        const ModelResult result = Model(plan).run();
+        row(name.c_str(), result, alone_s);
+        if (expected) EXPECT_LE(result.seconds, 1.02 * alone_s) << name;
+      }
+    }
+  }
+}
+
+TEST(PlannerModel, LongFatPathsRampUp) {
+  for (const bool expected : {true, false}) {
+    ModelPlan plan{.objects = {40'000 * kMegabyte}, .tick_ms = 2};
+    const ModelLeg leg{.rate = 10'000 * kMbit, .rtt_s = 0.1, .expected = expected, .lanes = 4};
+    plan.legs = {leg, leg, leg};
+    const ModelResult result = Model(plan).run();
+    ModelPlan third = plan;
+    third.legs = {leg};
+    third.objects = {plan.objects[0] / 3};
+    const double ideal_s = seconds_of(third);  // its ramp is the sources'
+    row(expected ? "three of 10 Gbit/s at 100 ms" : "three of 10 Gbit/s at 100 ms, rates unknown", result,
+        ideal_s);
+    EXPECT_LE(result.seconds, 1.05 * ideal_s);
+    row("  the last against the rate", result, 40e9 / (30'000 * kMbit));
+  }
+}
+
+TEST(PlannerModel, TicksMayComeSeldom) {
+  for (const uint64_t tick_ms : {1, 20, 100, 500}) {
+    ModelPlan plan = table_one(256 * kMegabyte);
+    plan.tick_ms = tick_ms;
+    const double ideal_s = 256e6 / (110 * kMbit);
+    const ModelResult result = Model(plan).run();
+    const std::string name = "ticks of " + std::to_string(tick_ms) + " ms";
+    row(name.c_str(), result, ideal_s);
+    EXPECT_GE(ideal_s / result.seconds, 0.93) << name;
+  }
+}
+
+TEST(PlannerModel, ManyObjects) {
+  ModelPlan plan = table_one(0);
+  plan.objects.assign(64, 4U << 20);
+  plan.kind = Planner::Kind::kWhole;
+  double ideal_s = static_cast<double>(64ULL * (4U << 20)) / (110 * kMbit);
+  ModelResult result = Model(plan).run();
+  row("64 packs of 4 MiB", result, ideal_s);
+  plan.kind = Planner::Kind::kDivisible;
+  result = Model(plan).run();
+  row("64 files of 4 MiB", result, ideal_s);
+  plan.legs[1].dies_at_s = 9;
+  plan.kind = Planner::Kind::kWhole;
+  ideal_s = 9 + (64.0 * (4U << 20) - 9 * 110 * kMbit) / (73 * kMbit);
+  result = Model(plan).run();
+  row("64 packs, one dies at 9 s", result, ideal_s);
+}
+
+}  // namespace
+}  // namespace sluice::parts
