@@ -5,13 +5,13 @@
 //
 // Two legs may write one extent: it was asked of both, or a source sends what nobody asked of it. Writes of
 // different bytes leave the file in doubt, so such an extent is in conflict and must be fetched again. Equal
-// writes are harmless.
+// writes are harmless. A second write is compared with the CRC of the first where that is kept; where it is
+// not, the two count as different.
 //
 // Memory. A leg's digests are kept only for extents that it was asked for and that are not confirmed. Writes
-// that wait for their digest are at most kWritesMax for a leg; a leg with more is in arrears and should be
-// dropped. The CRC of a confirmed extent is kept only while another leg was asked for it, too. Who brought
-// what is kept in runs.
-// SPDX-License-Identifier: Apache-2.0
+// that wait for their digest may be kWritesMax for a leg; a leg with more is in arrears, and its owner drops
+// it. The CRC of a confirmed extent is kept only while another leg was asked for it, too. Who brought what is
+// kept in runs. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "control/parts/run_set.h"
+#include "control/parts/source_runs.h"
 #include "control/parts/words.h"
 #include "dataplane/base/number.h"
 
@@ -80,6 +81,34 @@ class ExtentCheck {
   void check_invariants() const;                // where DCHECKs are on
 
  private:
+  struct Write {
+    LegId leg;
+    uint64_t crc = 0;
+  };
+  struct Leg {
+    std::map<Place, uint64_t> digests;  // said, and nothing is written yet
+    size_t waiting = 0;                 // writes without a digest
+    uint64_t confirmed = 0;             // extents
+    bool in_arrears = false;
+  };
+  struct Object {
+    uint64_t extents = 0;
+    std::map<LegId, RunSet> asked;
+    SourceRuns sources;
+  };
+
+  bool was_asked(LegId leg, Place place) const;
+  bool others_were_asked(LegId leg, Place place) const;
+  void keep(LegId leg, Place place, uint64_t crc);
+  void judge(LegId leg, Place place, uint64_t written, uint64_t said);
+  void drop_writes(Place place);
+  void in_conflict(const Conflict& conflict);
+
+  std::map<ObjectId, Object> objects_;
+  std::map<LegId, Leg> legs_;
+  std::map<Place, std::vector<Write>> writes_;  // that wait for a digest
+  std::map<Place, uint64_t> crcs_;              // of confirmed extents that another leg was asked for, too
+  Verdicts verdicts_;
 };
 
 }  // namespace sluice::parts

@@ -37,8 +37,8 @@ double LegState::rate(double guess) const {
 }
 
 double LegState::free_in_s(double guess, uint64_t more_bytes) const {
-  const auto bytes = static_cast<double>(remaining() + more_bytes);
-  const double ramp = goodput.known() ? 0 : ramp_s(bytes, rate(guess), rtt_s());
+  const auto left = static_cast<double>(remaining() + more_bytes);
+  const double ramp = goodput.known() ? 0 : ramp_s(left, rate(guess), rtt_s());
   const double start_s = std::max(0.0, ramp - goodput.age_s());
   // While bytes come, a round trip's worth of what is outstanding is on its way.
   if (goodput.flowing()) return start_s + std::max(rtt_s(), needs_s(guess));

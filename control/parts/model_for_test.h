@@ -46,7 +46,7 @@ struct ModelPlan {
 struct ModelResult {
   double seconds = 0;  // until the last extent is confirmed
   std::vector<uint64_t> sent;
-  uint64_t twice = 0;  // bytes that were sent and did not count
+  uint64_t copied = 0;
   uint64_t stolen = 0;
   uint64_t wants = 0;
 };
@@ -183,8 +183,7 @@ inline void Model::arrive(LegId leg, Source& source) {
   while (!source.extents.empty() && source.extents.front().first <= now_s_) {
     const Place place = source.extents.front().second;
     source.extents.pop_front();
-    if (!planner_.arrived(leg, place.object, place.extent, model_ns(now_s_)))
-      result_.twice += bytes_of(place);
+    planner_.arrived(leg, place.object, place.extent, model_ns(now_s_));
   }
 }
 
@@ -229,6 +228,7 @@ inline ModelResult Model::run() {
   }
   result_.seconds = now_s_;
   result_.stolen = planner_.stolen_bytes();
+  result_.copied = planner_.copied_bytes();
   return result_;
 }
 

@@ -270,8 +270,7 @@ void Planner::count_as_there(ObjectId id, ExtentRun run, std::optional<LegId> fr
 
 void Planner::begin_anew(ObjectId id) {
   Object& object = objects_[id];
-  if (object.there.set_extents() == 0) return;
-  actions_.begin_anew.push_back(id);
+  if (object.there.set_extents() != 0) actions_.begin_anew.push_back(id);
   withdraw_from_all(id, all_of(object), std::nullopt);
   missing_bytes_ += object.there.clear(all_of(object));
   put(id, all_of(object));

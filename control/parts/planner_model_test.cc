@@ -20,9 +20,9 @@ ModelPlan table_one(uint64_t size_bytes) {
 }
 
 void row(const char* name, const ModelResult& result, double ideal_s) {
-  std::printf("%-44s %8.3f s, ideal %8.3f s, x%.3f; stolen %5.1f MB, twice %4.1f MB, %lu wants\n", name,
+  std::printf("%-44s %8.3f s, ideal %8.3f s, x%.3f; stolen %5.1f MB, copied %4.1f MB, %lu wants\n", name,
               result.seconds, ideal_s, result.seconds / ideal_s, static_cast<double>(result.stolen) / 1e6,
-              static_cast<double>(result.twice) / 1e6, result.wants);
+              static_cast<double>(result.copied) / 1e6, result.wants);
 }
 
 TEST(PlannerModel, ThreeSourcesBringTheSumOfTheirRates) {
@@ -82,7 +82,8 @@ TEST(PlannerModel, IsNeverSlowerThanTheBestAlone) {
                                  (expected ? "" : ", rates unknown") + ", best alone";
         const ModelResult result = Model(plan).run();
         row(name.c_str(), result, alone_s);
-        if (expected) EXPECT_LE(result.seconds, 1.02 * alone_s) << name;
+        if (!expected) continue;
+        EXPECT_LE(result.seconds, 1.02 * alone_s) << name;
       }
     }
   }
@@ -112,7 +113,8 @@ TEST(PlannerModel, PathsMayDiffer) {
                                  (expected ? "" : ", rates unknown") + ", best alone";
         const ModelResult result = Model(plan).run();
         row(name.c_str(), result, alone_s);
-        if (expected) EXPECT_LE(result.seconds, 1.02 * alone_s) << name;
+        if (!expected) continue;
+        EXPECT_LE(result.seconds, 1.02 * alone_s) << name;
       }
     }
   }

@@ -19,12 +19,18 @@ void Planner::help(LegId leg) {
     const double bytes = late_s * mine * theirs / (mine + theirs);
     if (bytes >= options_.extent_bytes && steal(leg, victim, static_cast<uint64_t>(bytes))) return;
   }
-  if (state.outstanding.copied_extents() != 0) return;
-  const double alone_s = state.done_in_s(guess_, options_.extent_bytes);
   for (const LegId victim : victims) {
     const LegState& its = legs_[victim];
-    const bool sure = state.rate_known() && its.rate_known();
-    if (its.needs_s(guess_) > (sure ? 2 : 1) * alone_s && copy(leg, victim)) return;
+    const double times = state.rate_known() && its.rate_known() ? 2 : 1;
+    // It works on what is not copied first. Each copy lets this leg be later with the next one.
+    const auto late = [&] {
+      const uint64_t copied = its.outstanding.copied_extents() * options_.extent_bytes;
+      const double needs_s =
+          static_cast<double>(its.remaining() - std::min(its.remaining(), copied)) / its.rate(guess_);
+      return needs_s > times * state.done_in_s(guess_, options_.extent_bytes);
+    };
+    while (late() && copy(leg, victim)) {
+    }
   }
 }
 

@@ -42,13 +42,14 @@ class Replicas {
     uint64_t size_bytes = 0;
     std::string name;  // for people
     std::optional<LegId> begun_by;
-    std::optional<Held> held;  // any one, if something is held; the last one that came is best
+    std::optional<Held> held;  // any one, if something is held
   };
   struct Agreed {
     LegId leg;
     ObjectId object;
   };
-  // Two replicas that differ, and nothing says which one is right.
+  // A replica that differs. From another leg's, and nothing says which one is right: nothing more is said of
+  // this object, and the session ends with kIntegrity. Or from what is held: Planner::bar, or the same end.
   struct Disagreement {
     ObjectId object;
     LegId leg;
@@ -77,7 +78,36 @@ class Replicas {
   std::vector<ExtentId> extents_of(const Subject& subject) const;
 
  private:
+  struct Answers {
+    std::vector<std::optional<uint64_t>> digests;  // of the extents that are compared, in order
+    bool agreed = false;
+    bool refused = false;  // it differs from what is held
+    bool complete() const;
+  };
+  struct Comparison {
+    Subject subject;
+    std::vector<ExtentId> extents;
+    std::map<LegId, Answers> answers;
+    bool in_doubt = false;  // two differ: nothing more is said of it
+  };
+  struct Leg {
+    std::string peer;
+    bool here = false;
+    size_t unanswered = 0;         // extents
+    std::deque<ObjectId> waiting;  // to be asked of it
+  };
+
+  void ask(LegId leg, ObjectId object);
+  void ask_more(LegId leg);
+  void judge(Comparison& comparison);
+  std::optional<LegId> reference_of(const Comparison& comparison) const;
+  bool differs_from_held(const Comparison& comparison, const Answers& answers) const;
+  void differ(const Comparison& comparison, LegId leg, std::optional<LegId> other);
+
   Options options_;
+  std::map<LegId, Leg> legs_;
+  std::map<ObjectId, Comparison> comparisons_;
+  Actions actions_;
 };
 
 }  // namespace sluice::parts
