@@ -25,7 +25,8 @@ inline uint64_t model_ns(double seconds) { return static_cast<uint64_t>(seconds 
 struct ModelLeg {
   double rate = 0;  // bytes per second
   double rtt_s = 0.08;
-  bool expected = true;  // the node remembers the path's rate
+  bool expected = true;   // the node remembers the path's rate,
+  double remembered = 1;  // times so much
   uint32_t lanes = 1;
   double dies_at_s = 1e9;
   double changes_at_s = 1e9;
@@ -98,11 +99,12 @@ inline Model::Model(const ModelPlan& plan)
     Source source{.facts = leg};
     source.ramp = std::min(leg.rate, plan.start_bytes / std::max(leg.rtt_s, 0.004));
     sources_.push_back(source);
-    planner_.join(id,
-                  {.rtt_ns = model_ns(leg.rtt_s),
-                   .expected_rate_bps = leg.expected ? static_cast<uint64_t>(leg.rate * 8) : 0,
-                   .lanes = leg.lanes},
-                  0);
+    planner_.join(
+        id,
+        {.rtt_ns = model_ns(leg.rtt_s),
+         .expected_rate_bps = leg.expected ? static_cast<uint64_t>(leg.rate * leg.remembered * 8) : 0,
+         .lanes = leg.lanes},
+        0);
   }
   result_.sent.resize(plan.legs.size());
 }

@@ -155,6 +155,8 @@ class Planner {
   // tick: from the pool (planner_pool.cc).
   void refill(LegId leg);
   void take_whole(LegId leg, ObjectId object);
+  bool nobody_works() const;
+  uint64_t window_of(const LegState& state) const;
   std::optional<Find> find(LegId leg);
   std::optional<Find> find_begun(LegId leg, bool own);
   Find within(LegId leg, ObjectId object) const;

@@ -82,8 +82,9 @@ TEST(PlannerModel, IsNeverSlowerThanTheBestAlone) {
                                  (expected ? "" : ", rates unknown") + ", best alone";
         const ModelResult result = Model(plan).run();
         row(name.c_str(), result, alone_s);
-        if (!expected) continue;
-        EXPECT_LE(result.seconds, 1.02 * alone_s) << name;
+        // A file that is soon over is over before it is known which leg is fast.
+        const double bar = expected ? 1.02 : megabytes >= 64 ? 1.10 : 2.5;
+        EXPECT_LE(result.seconds, bar * alone_s) << name;
       }
     }
   }
@@ -113,11 +114,40 @@ TEST(PlannerModel, PathsMayDiffer) {
                                  (expected ? "" : ", rates unknown") + ", best alone";
         const ModelResult result = Model(plan).run();
         row(name.c_str(), result, alone_s);
-        if (!expected) continue;
-        EXPECT_LE(result.seconds, 1.02 * alone_s) << name;
+        // A file that is soon over is over before it is known which leg is fast.
+        const double bar = expected ? 1.02 : megabytes >= 64 ? 1.10 : 2.5;
+        EXPECT_LE(result.seconds, bar * alone_s) << name;
       }
     }
   }
+}
+
+// A path is not what it was: it carries a tenth of what is remembered, or ten times that.
+TEST(PlannerModel, MemoryMayBeWrong) {
+  for (const double remembered : {0.1, 10.0}) {
+    for (size_t leg = 0; leg < 3; ++leg) {
+      ModelPlan plan = table_one(256 * kMegabyte);
+      plan.legs[leg].remembered = remembered;
+      const double ideal_s = 256e6 / (110 * kMbit);
+      const ModelResult result = Model(plan).run();
+      const std::string name =
+          "leg " + std::to_string(leg) + " remembered " + (remembered < 1 ? "as a tenth" : "tenfold");
+      row(name.c_str(), result, ideal_s);
+      EXPECT_GE(ideal_s / result.seconds, 0.95) << name;
+    }
+  }
+}
+
+// What a leg has not begun when it slows down is taken from it. Without that it would be sent twice.
+TEST(PlannerModel, WhatASlowLegHasNotBegunIsNotSentTwice) {
+  ModelPlan plan{.objects = {2560 * kMegabyte}, .tick_ms = 100};
+  plan.legs = {{.rate = 300 * kMbit, .rtt_s = 0.2},
+               {.rate = 370 * kMbit, .rtt_s = 0.2},
+               {.rate = 430 * kMbit, .rtt_s = 0.2, .changes_at_s = 17, .changed_rate = 43 * kMbit}};
+  const ModelResult result = Model(plan).run();
+  row("430 Mbit/s slow tenfold at 17 s of 18.6", result, 17 + (2560e6 - 17 * 1100 * kMbit) / (713 * kMbit));
+  EXPECT_GE(result.stolen, 4U << 20);
+  EXPECT_LE(result.copied, 3U << 20);  // an extent a leg
 }
 
 TEST(PlannerModel, LongFatPathsRampUp) {

@@ -21,7 +21,7 @@ uint64_t length(ExtentRun run) { return run.end.value() - run.first.value(); }
 
 void Planner::refill(LegId leg) {
   LegState& state = legs_[leg];
-  const uint64_t window = state.window_bytes(guess_, 2 * seconds(gap_ns_), options_.extent_bytes);
+  const uint64_t window = window_of(state);
   if (!state.outstanding.empty() &&
       state.remaining() + std::max<uint64_t>(options_.extent_bytes, window / kRefills) > window) {
     return;
@@ -34,7 +34,9 @@ void Planner::refill(LegId leg) {
     if (!object.begun && object.there.extents() > 1 && legs_.size() > 1 && fresh_.size() <= legs_.size()) {
       compare(found->object);
     }
-    const uint64_t worth = worth_taking(leg, *found);
+    uint64_t worth = worth_taking(leg, *found);
+    // Each may wait for another that would be sooner, with what that other does not find first.
+    if (worth == 0 && nobody_works()) worth = 1;
     if (worth == 0) return;
     if (objects_[found->object].kind == Kind::kWhole) {
       take_whole(leg, found->object);
@@ -44,6 +46,15 @@ void Planner::refill(LegId leg) {
     const ExtentId end = found->run.first.plus(std::min({room, worth, length(found->run)}));
     give(leg, found->object, {.first = found->run.first, .end = end}, false);
   }
+}
+
+bool Planner::nobody_works() const {
+  return std::all_of(legs_.begin(), legs_.end(),
+                     [](const auto& leg) { return leg.second.outstanding.empty(); });
+}
+
+uint64_t Planner::window_of(const LegState& state) const {
+  return state.window_bytes(guess_, 2 * seconds(gap_ns_), options_.extent_bytes);
 }
 
 void Planner::take_whole(LegId leg, ObjectId id) {
@@ -131,6 +142,7 @@ uint64_t Planner::worth_taking(LegId leg, const Find& found) const {
 std::optional<double> Planner::wait_s(LegId leg, const Object& object) const {
   const LegState& state = legs_.at(leg);
   if (state.phase != LegState::Phase::kActive) return std::nullopt;
+  if (state.bytes >= kUnconfirmed * window_of(state)) return std::nullopt;
   // Once another leg has begun it, the replicas are compared first.
   const bool divided_later = !object.begun && object.compared_ns;
   if (may(leg, object) && !divided_later) return 0;
