@@ -38,8 +38,13 @@ void ExtentCheck::written(LegId leg, ObjectId id, ExtentId extent, uint64_t crc)
   if (const std::optional<LegId> source = object->second.sources.at(extent)) {
     const auto known = crcs_.find(place);
     if (known != crcs_.end() && known->second == crc) return;
-    return in_conflict(
-        {.object = id, .extent = extent, .first = *source, .second = leg, .asked = was_asked(leg, place)});
+    if (*source != leg) {
+      return in_conflict(
+          {.object = id, .extent = extent, .first = *source, .second = leg, .asked = was_asked(leg, place)});
+    }
+    forget(id, {.first = extent, .end = extent.plus(1)});
+    verdicts_.rewritten.push_back({.leg = leg, .object = id, .extent = extent, .crc = crc});
+    return;
   }
   Leg& state = legs_[leg];
   const auto said = state.digests.find(place);

@@ -1,17 +1,18 @@
 // An extent counts only once the source on whose leg it came has said its digest.
 //
 // Pure. A worker's event says what was written and its CRC; the source's ExtentDigests say what was read.
-// They come in either order. Both are kept until they meet, and then the extent is confirmed or false.
+// They come in either order. Both are kept until they meet, and then the extent is confirmed or wrong.
 //
 // Two legs may write one extent: it was asked of both, or a source sends what nobody asked of it. Writes of
 // different bytes leave the file in doubt, so such an extent is in conflict and must be fetched again. Equal
-// writes are harmless. A second write is compared with the CRC of the first where that is kept; where it is
+// writes are harmless. A second write is compared with the CRC of the first where that is kept. Where it is
 // not, the two count as different.
 //
 // Memory. A leg's digests are kept only for extents that it was asked for and that are not confirmed. Writes
-// that wait for their digest may be kWritesMax for a leg; a leg with more is in arrears, and its owner drops
-// it. The CRC of a confirmed extent is kept only while another leg was asked for it, too. Who brought what is
-// kept in runs. SPDX-License-Identifier: Apache-2.0
+// that wait for their digest may be kWritesMax for a leg; a leg with more is in arrears, and the owner drops
+// it. The CRC of a confirmed extent is kept only while another leg was asked for it, too. Which leg brought
+// which extent is kept in runs.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
@@ -49,9 +50,12 @@ class ExtentCheck {
     std::vector<Verdict> confirmed;  // hand the event to the Receiver, tell Planner::arrived
     std::vector<Verdict> wrong;  // the source said another digest than was written: forgotten, fetch again
     std::vector<Conflict> conflicts;  // forgotten here, and not there any more: fetch again
-    std::vector<LegId> in_arrears;    // owes more digests than kWritesMax
+    // A leg wrote once more what it had brought, maybe with other bytes: forgotten here, fetch it again.
+    std::vector<Verdict> rewritten;
+    std::vector<LegId> in_arrears;  // owes more digests than kWritesMax
     bool empty() const {
-      return confirmed.empty() && wrong.empty() && conflicts.empty() && in_arrears.empty();
+      return confirmed.empty() && wrong.empty() && conflicts.empty() && rewritten.empty() &&
+             in_arrears.empty();
     }
   };
 

@@ -120,6 +120,19 @@ TEST_F(ExtentChecks, WhatNobodyAskedForIsSeen) {
   EXPECT_FALSE(verdicts.conflicts[0].asked);
 }
 
+// A source that lies could bring what is right first, and overwrite it when its digest is confirmed.
+TEST_F(ExtentChecks, WhatALegWritesOnceMoreIsFetchedAgain) {
+  written(kAlpha, 0, 7);
+  said(kAlpha, 0, {7});
+  check.take_verdicts();
+  written(kAlpha, 0, 8);
+  said(kAlpha, 0, {8});
+  const ExtentCheck::Verdicts verdicts = check.take_verdicts();
+  ASSERT_EQ(verdicts.rewritten.size(), 1U);
+  EXPECT_TRUE(verdicts.confirmed.empty() && verdicts.conflicts.empty());
+  EXPECT_FALSE(check.source_of(kFile, ExtentId(0)));
+}
+
 TEST_F(ExtentChecks, DigestsThatNobodyWaitsForAreNotKept) {
   said(kBeta, 0, std::vector<uint64_t>(50, 7));  // asked of alpha
   written(kBeta, 0, 7);
@@ -192,6 +205,7 @@ TEST(ExtentCheck, ConfirmsOnlyWhatOneLegHasWrittenAndSaid) {
       check.check_invariants();
       const ExtentCheck::Verdicts verdicts = check.take_verdicts();
       for (const ExtentCheck::Conflict& conflict : verdicts.conflicts) counted.erase(conflict.extent.value());
+      for (const ExtentCheck::Verdict& verdict : verdicts.rewritten) counted.erase(verdict.extent.value());
       for (const ExtentCheck::Verdict& verdict : verdicts.confirmed)
         counted[verdict.extent.value()] = verdict.crc;
       for (const auto& [each, value] : counted) ASSERT_EQ(file[each], value) << "what counts is in the file";

@@ -1,10 +1,9 @@
-// How fast one leg brings bytes: an average over about a second of the time in which it has something to
-// bring.
+// How fast one leg brings bytes: an average over about a second of the time in which it is asked for some.
 //
-// Pure. The time from asking to the first byte does not count, nor does the time in which nothing is asked,
-// so a leg that waits for work does not look slow. An interval between two calls may have any length: a late
-// tick sees the mean of what came since the last one. Rates are bytes per second. SPDX-License-Identifier:
-// Apache-2.0
+// Pure. The time from asking to the first byte does not count, nor does the time in which nothing is asked.
+// So a leg that waits for work does not look slow. The interval between two calls may have any length: a
+// late tick sees the mean of what came since the last one. Rates are bytes per second.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

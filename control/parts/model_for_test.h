@@ -1,9 +1,9 @@
-// Sources in virtual time, for a planner that is the real one: what a session of several legs would take.
+// Sources in virtual time for the real planner: how long a session of several legs would take.
 //
-// A source sends what it was asked for in order, an extent a lane at a time, at the rate of its path; its
-// rate doubles each round trip at the beginning, as Sluice's does. A word takes half a round trip each way.
-// An extent is confirmed some time after its last byte, since a source looks at its file again before it says
-// digests. Steps of a millisecond; fluid within one. The same numbers give the same result.
+// A source sends what it was asked for in order, an extent a lane at a time, at the rate of its path. Its
+// rate doubles each round trip at the beginning, as that of Sluice does. A message takes half a round trip
+// each way. An extent is confirmed some time after its last byte, since a source looks at its file again
+// before it says digests. The model goes in steps of a millisecond, and has neither loss nor chance.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,23 +1,22 @@
 // Which leg is asked for which extents, where several peers have the same data.
 //
 // Pure and deterministic; time is an argument. A destination with several sources has one for its transfer.
+// In what follows q is the bytes that a leg is asked for and has not brought, r its goodput, tau its round
+// trip, and e the bytes of an extent.
 //
-// 1. One pool holds the extents that nobody was asked for. A leg is asked for more while its outstanding
-// bytes
-//    are fewer than its window: twice its goodput times its round trip, what it brings between two refills,
-//    and an extent for each lane. The factor of two lets a leg ramp up as fast as its source does, which
-//    doubles its rate each round trip. What was granted too far ahead can be taken back (3). A leg takes long
-//    runs: it goes on where it was, then begins an object that nobody has begun, then takes the second half
-//    of the longest run that is left.
-// 2. A leg takes from the pool only what it can deliver before all the rest is done, or sooner than any other
-//    leg. So a slow leg does not enter near the end, and the fastest leg gets a file of one extent.
+// 1. One pool holds the extents that nobody was asked for. A leg is asked for more while q is smaller than
+//    its window: 2 r tau, what it brings between two refills, and an extent for each lane. While it ramps
+//    up it is 3 r tau, since its source doubles its rate each round trip. What was granted too far ahead
+//    can be taken back (3). A leg takes long runs: it goes on where it was, then begins an object that
+//    nobody has begun, then takes the second half of the longest run that is left.
+// 2. A leg takes from the pool only what it can deliver before all the rest is done, or sooner than any
+//    other leg. So a slow leg does not enter near the end, and the fastest gets a file of one extent.
 // 3. A leg j that would run dry within a round trip takes from the end of what the slowest leg k has not
-// begun:
-//    x = (q_k/r_k - max(q_j/r_j, tau_j)) * r_j r_k / (r_j + r_k) bytes, if that is an extent at least. Then
-//    both end at one time. (q: outstanding bytes; r: goodput; tau: round trip; e: bytes of an extent.)
-// 4. An extent that k has begun is asked of j as well, once, if k needs more than 2 (e/r_j + tau_j) for it,
-// or
-//    more than once that while a rate is not known yet. The first right copy counts.
+//    begun: x = (q_k/r_k - max(q_j/r_j, tau_j)) r_j r_k / (r_j + r_k) bytes, if that is an extent at least.
+//    Then both end at the same time.
+// 4. Extents that k has begun are asked of j as well, the last one first, each once, while k needs more
+//    than twice as long as j for the next one. While a rate is not known yet, more than as long is enough.
+//    The first right copy counts.
 // 5. A leg that is silent for max(3 tau, 0.5 s) with bytes outstanding gives all of them back. It is tried
 //    again with one extent once it speaks, or after a pause that doubles from 1 s to 8 s.
 // docs/decisions/0018-several-sources.md argues for this and has the figures.
@@ -26,7 +25,8 @@
 // does not, no byte is lost: an extent counts whoever brings it, and the others are told not to send it.
 //
 // Extents lie in runs, so a call takes time with the number of runs and legs that it touches, not with
-// extents. What always holds stands in planner_invariants.cc. SPDX-License-Identifier: Apache-2.0
+// extents. What always holds stands in planner_invariants.cc.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
