@@ -54,7 +54,7 @@ LANE_SEES_OF_NET = {"address.h", "buffer.h", "datagram_queue.h", "port.h"}
 # Which folders a folder may include, besides itself. The longest matching name counts. Arrows run one
 # way: tools, perf -> control -> dataplane/board -> dataplane/core; dataplane -> storage -> core. Within
 # control: api -> node -> runtime -> what performs (attach, exports, journal, peer) -> transfer -> leg -> its two
-# ends (source, destination) -> words -> what these decide by (board, catalog, deadline, rate, recovery, selection).
+# ends (source, destination) -> words -> what these decide by (board, catalog, deadline, parts, rate, recovery, selection).
 # An end never sees a leg, so that one may have several.
 _BASE = {"dataplane/base", "dataplane/base/config", "dataplane/base/options"}
 _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
