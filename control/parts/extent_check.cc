@@ -112,7 +112,9 @@ void ExtentCheck::judge(LegId leg, Place place, uint64_t written, uint64_t said)
                         .second = leg,
                         .asked = was_asked(leg, place)});
   }
-  objects_[place.object].sources.set(place.extent, leg);
+  Object& object = objects_[place.object];
+  object.sources.set(place.extent, leg);
+  object.last = verdict;
   ++legs_[leg].confirmed;
   for (auto& [each, state] : legs_) state.digests.erase(place);
   if (others_were_asked(leg, place)) crcs_[place] = written;
@@ -151,6 +153,8 @@ std::vector<Place> ExtentCheck::drop(LegId leg) {
 void ExtentCheck::forget(ObjectId id, ExtentRun extents) {
   const auto object = objects_.find(id);
   if (object == objects_.end() || extents.first >= extents.end) return;
+  const std::optional<Verdict>& last = object->second.last;
+  if (last && last->extent >= extents.first && last->extent < extents.end) object->second.last.reset();
   for (const SourceRuns::Run& run : object->second.sources.remove(extents)) {
     legs_[run.leg].confirmed -= run.extents.end.value() - run.extents.first.value();
   }
@@ -170,8 +174,8 @@ void ExtentCheck::remove(ObjectId id) {
   const auto object = objects_.find(id);
   if (object == objects_.end()) return;
   // What each leg has brought of it still counts.
-  const Object gone =
-      std::exchange(object->second, Object{.extents = object->second.extents, .asked = {}, .sources = {}});
+  const Object gone = std::exchange(
+      object->second, Object{.extents = object->second.extents, .asked = {}, .sources = {}, .last = {}});
   forget(id, {.first = ExtentId(0), .end = ExtentId(gone.extents)});
   objects_.erase(id);
 }
@@ -194,6 +198,11 @@ std::optional<LegId> ExtentCheck::source_of(ObjectId id, ExtentId extent) const 
 std::vector<ExtentRun> ExtentCheck::brought_by(LegId leg, ObjectId id) const {
   const auto object = objects_.find(id);
   return object == objects_.end() ? std::vector<ExtentRun>() : object->second.sources.of(leg);
+}
+
+std::optional<ExtentCheck::Verdict> ExtentCheck::known(ObjectId id) const {
+  const auto object = objects_.find(id);
+  return object == objects_.end() ? std::nullopt : object->second.last;
 }
 
 uint64_t ExtentCheck::confirmed_extents(LegId leg) const {

@@ -82,7 +82,9 @@ class ExtentCheck {
   std::optional<LegId> source_of(ObjectId object, ExtentId extent) const;
   std::vector<ExtentRun> brought_by(LegId leg, ObjectId object) const;
   uint64_t confirmed_extents(LegId leg) const;  // of all objects
-  void check_invariants() const;                // where DCHECKs are on
+  // The last extent of this object that was confirmed and is still there: for Replicas::compare.
+  std::optional<Verdict> known(ObjectId object) const;
+  void check_invariants() const;  // where DCHECKs are on
 
  private:
   struct Write {
@@ -99,6 +101,7 @@ class ExtentCheck {
     uint64_t extents = 0;
     std::map<LegId, RunSet> asked;
     SourceRuns sources;
+    std::optional<Verdict> last;
   };
 
   bool was_asked(LegId leg, Place place) const;

@@ -50,6 +50,9 @@ TEST_F(ExtentChecks, AnExtentCountsOnceItsSourceHasSaidItsDigest) {
   EXPECT_EQ(check.source_of(kFile, ExtentId(1)), kAlpha);
   EXPECT_EQ(check.brought_by(kAlpha, kFile).size(), 1U);
   EXPECT_EQ(check.confirmed_extents(kAlpha), 3U);
+  EXPECT_EQ(check.known(kFile)->crc, 9U);
+  check.forget(kFile, extents(2));
+  EXPECT_FALSE(check.known(kFile));
   EXPECT_TRUE(check.unconfirmed(kAlpha).empty());
 }
 

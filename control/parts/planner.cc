@@ -53,14 +53,17 @@ void Planner::remove(ObjectId id) {
 void Planner::join(LegId leg, const LegFacts& facts, uint64_t now_ns) {
   if (here(leg)) return;
   now_ns_ = std::max(now_ns_, now_ns);
-  legs_[leg].facts = facts;
-  legs_[leg].facts.lanes = std::max(facts.lanes, 1U);
+  LegFacts& known = legs_[leg].facts;
+  known = facts;
+  known.lanes = std::max(facts.lanes, 1U);
+  if (known.expected_rate_bps == 0) known.expected_rate_bps = rates_when_left_[leg];
   ++changes_;
 }
 
 void Planner::leave(LegId leg) {
   if (!here(leg)) return;
   return_all(leg, false);
+  if (legs_[leg].goodput.known()) rates_when_left_[leg] = rate_bps(leg);
   legs_.erase(leg);
   for (ObjectId id; id < objects_.end_id(); ++id) {
     if (objects_[id].first == leg) refresh(id);

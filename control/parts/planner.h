@@ -73,7 +73,8 @@ class Planner {
   // It has failed, or is done in another way: nobody is asked for any of it any more.
   void remove(ObjectId object);
 
-  // Legs. A leg that left may join again under its number: what was open to it still is.
+  // Legs. A leg that left may join again under its number: what was open to it still is, and its rate is
+  // remembered.
   void join(LegId leg, const LegFacts& facts, uint64_t now_ns);
   // Its stream or its flows have ended: what it was asked for is in the pool again.
   void leave(LegId leg);
@@ -175,8 +176,9 @@ class Planner {
   Options options_;
   Indexed<ObjectId, Object> objects_;
   std::map<LegId, LegState> legs_;
-  std::set<ObjectId> fresh_;  // all in the pool, and begun by nobody
-  std::set<ObjectId> begun_;  // begun, with something in the pool
+  std::map<LegId, uint64_t> rates_when_left_;  // bits per second
+  std::set<ObjectId> fresh_;                   // all in the pool, and begun by nobody
+  std::set<ObjectId> begun_;                   // begun, with something in the pool
   Actions actions_;
   uint64_t now_ns_ = 0;
   uint64_t ticked_ns_ = 0;

@@ -53,7 +53,9 @@ void Replicas::leave(LegId leg) {
   for (auto& [object, comparison] : comparisons_) {
     // What it has said stays true of its replica. What it was asked is asked again.
     const auto answers = comparison.answers.find(leg);
-    if (answers != comparison.answers.end() && !answers->second.complete()) comparison.answers.erase(answers);
+    const bool answered = answers != comparison.answers.end() && answers->second.complete();
+    if (!answered && answers != comparison.answers.end()) comparison.answers.erase(answers);
+    if (!answered && comparison.subject.begun_by == leg) stand_in(comparison);
     judge(comparison);
   }
 }
@@ -63,6 +65,7 @@ void Replicas::compare(const Subject& subject) {
   if (!is_new) return;
   at->second.subject = subject;
   at->second.extents = extents_of(subject);
+  if (subject.held) at->second.held.emplace(subject.held->extent, subject.held->crc);
   for (const auto& [leg, state] : legs_) {
     if (state.here) ask(leg, subject.object);
   }
@@ -81,18 +84,47 @@ void Replicas::ask_more(LegId leg) {
     if (at != comparisons_.end() && !at->second.answers.contains(leg)) {
       Comparison& comparison = at->second;
       if (state.unanswered + comparison.extents.size() > kQuestionsMax) return;
-      state.unanswered += comparison.extents.size();
       comparison.answers[leg].digests.resize(comparison.extents.size());
-      Portion question{.leg = leg, .object = at->first, .ranges = {}};
-      for (const ExtentId extent : comparison.extents) {
-        const uint64_t offset = extent.value() * options_.extent_bytes;
-        const uint64_t length =
-            std::min<uint64_t>(options_.extent_bytes, comparison.subject.size_bytes - offset);
-        question.ranges.push_back({.offset = offset, .length = length});
-      }
-      if (!question.ranges.empty()) actions_.questions.push_back(std::move(question));
+      question(leg, comparison, comparison.extents);
     }
     state.waiting.pop_front();
+  }
+}
+
+void Replicas::question(LegId leg, const Comparison& comparison, const std::vector<ExtentId>& extents) {
+  if (extents.empty()) return;
+  Portion portion{.leg = leg, .object = comparison.subject.object, .ranges = {}};
+  for (const ExtentId extent : extents) {
+    const uint64_t offset = extent.value() * options_.extent_bytes;
+    const uint64_t left = comparison.subject.size_bytes - offset;
+    portion.ranges.push_back({.offset = offset, .length = std::min<uint64_t>(options_.extent_bytes, left)});
+  }
+  legs_[leg].unanswered += extents.size();
+  actions_.questions.push_back(std::move(portion));
+}
+
+void Replicas::confirmed(ObjectId object, const Held& held) {
+  const auto at = comparisons_.find(object);
+  if (at == comparisons_.end()) return;
+  Comparison& comparison = at->second;
+  if (std::find(comparison.extents.begin(), comparison.extents.end(), held.extent) ==
+      comparison.extents.end()) {
+    comparison.last = held;
+    return;
+  }
+  if (comparison.held.emplace(held.extent, held.crc).second) judge(comparison);
+}
+
+// The leg that has begun the object is gone, and nothing that is compared came from it. The last extent that
+// did speaks for it, and is asked of all others.
+void Replicas::stand_in(Comparison& comparison) {
+  if (!comparison.held.empty() || !comparison.last) return;
+  comparison.extents.push_back(comparison.last->extent);
+  comparison.held.emplace(comparison.last->extent, comparison.last->crc);
+  std::erase_if(comparison.answers, [this](const auto& each) { return !legs_.at(each.first).here; });
+  for (auto& [leg, answers] : comparison.answers) {
+    answers.digests.emplace_back();
+    question(leg, comparison, {comparison.last->extent});
   }
 }
 
@@ -161,11 +193,9 @@ std::optional<LegId> Replicas::reference_of(const Comparison& comparison) const 
 }
 
 bool Replicas::differs_from_held(const Comparison& comparison, const Answers& answers) const {
-  if (!comparison.subject.held) return false;
   for (size_t index = 0; index < comparison.extents.size(); ++index) {
-    if (comparison.extents[index] == comparison.subject.held->extent) {
-      return answers.digests[index] != comparison.subject.held->crc;
-    }
+    const auto held = comparison.held.find(comparison.extents[index]);
+    if (held != comparison.held.end() && answers.digests[index] != held->second) return true;
   }
   return false;
 }

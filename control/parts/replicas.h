@@ -26,7 +26,10 @@ namespace sluice::parts {
 
 class Replicas {
  public:
-  static constexpr size_t kQuestionsMax = 64;  // extents of a leg that are unanswered (DigestsWanted)
+  // Extents that a leg is asked for and has not answered (DigestsWanted). A source may say a digest because
+  // it has sent the extent, and still owe the answer, so this is less than half of the 64 that WIRE.md
+  // allows.
+  static constexpr size_t kQuestionsMax = 24;
 
   struct Options {
     uint64_t seed = 0;  // from the session's id
@@ -42,7 +45,7 @@ class Replicas {
     uint64_t size_bytes = 0;
     std::string name;  // for people
     std::optional<LegId> begun_by;
-    std::optional<Held> held;  // any one, if something is held
+    std::optional<Held> held;  // any one, if something is held (ExtentCheck::known)
   };
   struct Agreed {
     LegId leg;
@@ -71,6 +74,8 @@ class Replicas {
   void compare(const Subject& subject);
   // ExtentDigests of any kind: those that were not asked for are ignored.
   void said(LegId leg, ObjectId object, ExtentId first, std::span<const uint64_t> digests);
+  // An extent is there, with this digest (ExtentCheck). It speaks for a leg that has gone.
+  void confirmed(ObjectId object, const Held& held);
   void remove(ObjectId object);  // it is done, or has failed
   Actions take_actions();
 
@@ -87,6 +92,8 @@ class Replicas {
   struct Comparison {
     Subject subject;
     std::vector<ExtentId> extents;
+    std::map<ExtentId, uint64_t> held;  // digests of some of them
+    std::optional<Held> last;           // that was confirmed, and is none of them
     std::map<LegId, Answers> answers;
     bool in_doubt = false;  // two differ: nothing more is said of it
   };
@@ -99,6 +106,8 @@ class Replicas {
 
   void ask(LegId leg, ObjectId object);
   void ask_more(LegId leg);
+  void question(LegId leg, const Comparison& comparison, const std::vector<ExtentId>& extents);
+  void stand_in(Comparison& comparison);
   void judge(Comparison& comparison);
   std::optional<LegId> reference_of(const Comparison& comparison) const;
   bool differs_from_held(const Comparison& comparison, const Answers& answers) const;

@@ -112,6 +112,36 @@ TEST_F(ReplicasTest, ALegThatIsGoneIsNotWaitedFor) {
   EXPECT_EQ(replicas.take_actions().disagreements.size(), 1U);
 }
 
+// The leg that has begun dies before it answers. What it has brought speaks for it.
+TEST_F(ReplicasTest, WhatALegHasBroughtSpeaksForIt) {
+  replicas.compare(subject);
+  const Replicas::Actions asked = replicas.take_actions();
+  replicas.confirmed(kShared, {.extent = ExtentId(0), .crc = right(0)});
+  replicas.leave(kOne);
+  answer(kTwo, asked, [](uint64_t extent) { return right(extent) + 1; });
+  Replicas::Actions actions = replicas.take_actions();
+  EXPECT_TRUE(actions.agreed.empty());
+  ASSERT_EQ(actions.disagreements.size(), 1U);
+  EXPECT_EQ(actions.disagreements[0].leg, kTwo);
+}
+
+TEST_F(ReplicasTest, IfNothingThatIsComparedCameSomethingElseIs) {
+  const std::vector<ExtentId> compared = replicas.extents_of(subject);
+  const ExtentId other = compared[1].plus(1);
+  replicas.compare(subject);
+  const Replicas::Actions asked = replicas.take_actions();
+  replicas.confirmed(kShared, {.extent = other, .crc = right(other.value())});
+  answer(kTwo, asked, right);
+  replicas.leave(kOne);
+  Replicas::Actions actions = replicas.take_actions();
+  EXPECT_TRUE(actions.agreed.empty());
+  ASSERT_EQ(actions.questions.size(), 1U);
+  EXPECT_EQ(actions.questions[0].ranges,
+            (std::vector<Range>{{.offset = other.value() * kPart, .length = kPart}}));
+  answer(kTwo, actions, right);
+  EXPECT_EQ(replicas.take_actions().agreed.size(), 1U);
+}
+
 // A source ends a session in which more than 64 extents are asked for at a time.
 TEST_F(ReplicasTest, NoMoreThanTheMostIsAskedAtATime) {
   std::map<LegId, size_t> open;
