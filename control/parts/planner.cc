@@ -216,8 +216,8 @@ void Planner::give(LegId leg, ObjectId id, ExtentRun run, bool copied) {
     object.first = leg;
     list(id);
   }
+  if (state.remaining() == 0) state.goodput.begin(now_ns_, state.facts.rtt_ns);
   if (state.outstanding.empty()) {
-    state.goodput.begin(now_ns_, state.facts.rtt_ns);
     state.quiet_ns = 0;
     state.unconfirmed_ns = 0;
   }

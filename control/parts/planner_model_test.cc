@@ -167,6 +167,20 @@ TEST(PlannerModel, LongFatPathsRampUp) {
   }
 }
 
+// A source that needs long to look at its file says digests late. That is no silence.
+TEST(PlannerModel, DigestsMayComeLate) {
+  for (const double confirm_s : {0.5, 1.0}) {
+    ModelPlan plan = table_one(256 * kMegabyte);
+    plan.confirm_s = confirm_s;
+    const double ideal_s = 256e6 / (110 * kMbit) + confirm_s;
+    const ModelResult result = Model(plan).run();
+    const std::string name = "digests " + std::to_string(static_cast<int>(confirm_s * 1000)) + " ms late";
+    row(name.c_str(), result, ideal_s);
+    EXPECT_GE(ideal_s / result.seconds, 0.95) << name;
+    EXPECT_LE(result.copied, 2U << 20) << name;
+  }
+}
+
 TEST(PlannerModel, TicksMayComeSeldom) {
   for (const uint64_t tick_ms : {1, 20, 100, 500}) {
     ModelPlan plan = table_one(256 * kMegabyte);

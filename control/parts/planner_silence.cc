@@ -11,6 +11,7 @@ namespace {
 constexpr uint64_t kLookNs = 250'000'000;
 constexpr uint64_t kLeastGapNs = 50'000'000;
 constexpr uint64_t kLongestGapNs = 1'000'000'000;
+constexpr uint64_t kLooks = 4;
 // A leg whose bytes come, and whose extents are never confirmed, is as good as silent after so long.
 constexpr uint64_t kUnconfirmedNs = 5'000'000'000;
 
@@ -25,6 +26,7 @@ void Planner::tick(uint64_t now_ns) {
   double known = 0;
   for (auto& [leg, state] : legs_) {
     state.goodput.tick(now_ns_, state.facts.rtt_ns);
+    if (state.remaining() == 0) state.goodput.end();  // what it waits for is no byte
     if (state.phase != LegState::Phase::kActive) continue;
     if (!state.rate_known()) continue;
     sum += state.rate(kGuessedRate);
@@ -53,7 +55,10 @@ void Planner::hear_silence(LegId leg, uint64_t passed_ns) {
   state.quiet_ns += std::min(passed_ns, kLookNs);
   state.unconfirmed_ns += std::min(passed_ns, kLookNs);
   const auto needs_ns = static_cast<uint64_t>(static_cast<double>(state.bytes) / state.rate(guess_) * 1e9);
-  const bool silent = state.quiet_ns > std::max(kSilenceNs, 3 * state.facts.rtt_ns);
+  // Once all has come, its source may have to look at its file before it says the digests.
+  const uint64_t limit_ns =
+      std::max(kSilenceNs, 3 * state.facts.rtt_ns) * (state.remaining() == 0 ? kLooks : 1);
+  const bool silent = state.quiet_ns > limit_ns;
   if (!silent && state.unconfirmed_ns <= kUnconfirmedNs + 10 * state.facts.rtt_ns + 4 * needs_ns) return;
   return_all(leg, true);
   state.phase = LegState::Phase::kSilent;
