@@ -6,7 +6,8 @@
 // digests are those of the leg that has begun the object, and of what is held. Nothing is asked for other
 // objects, so a session of many files costs little.
 //
-// At most kQuestionsMax extents are asked of a leg at a time; the others wait.
+// At most kQuestionsMax extents are asked of a leg at a time; the others wait. A source may say a digest
+// because it has sent the extent, and still owe the answer. So it can owe a few more than are counted here.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,10 +27,7 @@ namespace sluice::parts {
 
 class Replicas {
  public:
-  // Extents that a leg is asked for and has not answered (DigestsWanted). A source may say a digest because
-  // it has sent the extent, and still owe the answer, so this is less than half of the 64 that WIRE.md
-  // allows.
-  static constexpr size_t kQuestionsMax = 24;
+  static constexpr size_t kQuestionsMax = 32;  // extents of a leg that are unanswered (DigestsWanted)
 
   struct Options {
     uint64_t seed = 0;  // from the session's id
