@@ -265,6 +265,8 @@ Status Handshake::agree_upon(const Specification& wishes, const SpecificationSet
         fmt::format("the session was cut into extents of {} bytes with {}, which {} does not take any "
                     "more: configure it as before, or begin another session",
                     job.terms->extent_bytes, wire::crc_kind_name(job.terms->crc_kind), around_.peer_name)};
+  } else if (agreement->abilities.has(Ability::kParts) != job.terms->abilities.has(Ability::kParts)) {
+    return incompatible("a session of one source cannot go on with several, nor the other way round");
   }
   tell_fec(*agreement, out);
   if (agreement->protection == wire::Protection::kCrc) {

@@ -85,6 +85,16 @@ bool demands_parity(const Specification& spec) {
   return spec.abilities.has(Ability::kParityDemanded) && !spec.discard;
 }
 
+// A source that sends everything cannot be one of several.
+Status check_parts(const Specification& spec, const SpecificationSet& set) {
+  const bool demanded = spec.abilities.has(Ability::kParts) && spec.role == OfferedRole::kDestination;
+  if (!demanded || set.abilities.has(Ability::kParts)) return {};
+  return incompatible(
+      "the peer cannot be one of several sources, since it does not know how to send parts of a file: "
+      "upgrade "
+      "it, or leave it out of --from");
+}
+
 // Checks in an answer what protects data and what repairs them.
 Status check_protection(const Specification& spec, const SpecificationSet& set) {
   if (!known_protection(set.protection) || set.protection < spec.protection)
@@ -171,6 +181,7 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.learn_address = abilities.calls_only;
   spec.queue_datagrams = port.queue_datagrams;
   spec.abilities = AbilitySet::all();
+  spec.abilities.set(Ability::kParts, role == Role::kDestination && abilities.several_sources);
   spec.abilities.set(Ability::kGrowingOffer,
                      options.deadline_unix_ns == 0);  // what is judged has to be known
   // Into null: no bytes are kept that lost ones could be made of.
@@ -229,6 +240,7 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
   set.queue_datagrams = port.queue_datagrams;
   set.abilities =
       with_codes_here(spec.abilities & AbilitySet::all(), spec.discard ? 0 : abilities.port.codes);
+  if (spec.role != OfferedRole::kDestination) set.abilities.set(Ability::kParts, false);
   if (Status status = check_codes(set.abilities, demands_parity(spec)); !status) return status.error();
   set.protection = std::max(spec.protection, static_cast<uint32_t>(abilities.protection));
   return set;
@@ -261,6 +273,7 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
     return incompatible("the peer chose another CRC kind");
   }
   if (Status status = check_protection(spec, set); !status) return status.error();
+  if (Status status = check_parts(spec, set); !status) return status.error();
   if (set.rate_bps == 0 || set.rate_bps > spec.rate_bps_max)
     return incompatible("the peer chose a wrong rate");
   if (spec.learn_address && !set.learns_address) {

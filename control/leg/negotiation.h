@@ -20,6 +20,7 @@ struct Abilities {
   board::PortInfo port{};
   bool udp_checksum_always = false;
   bool calls_only = false;                                     // nothing reaches it but answers
+  bool several_sources = false;                                // a destination has them: each sends a part
   wire::Protection protection = wire::Protection::kAes128Gcm;  // the least for data
   // At a source: what the path to the peer carries, and which size was measured to bring most; 0: not known.
   struct Path {

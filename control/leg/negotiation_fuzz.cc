@@ -101,6 +101,7 @@ Abilities abilities(fuzz::Input& input, uint8_t host) {
   a.port.udp_checksum_offload = form >> 7;
   a.port.rate_bps_max = (form & 4) != 0 ? 10'000'000'000 : 0;
   a.calls_only = (form & 8) != 0;
+  a.several_sources = (form & 16) != 0;
   a.port.codes = form >> 4 & board::kCodesKnown;
   return a;
 }

@@ -7,6 +7,7 @@
 
 #include "control/peer/failed_names.h"
 #include "control/peer/heartbeat_codec.h"
+#include "control/peer/parts.h"
 #include "control/proto/ability_fields.h"
 #include "control/proto/fields.h"
 #include "dataplane/base/file_time.h"
@@ -358,6 +359,12 @@ std::optional<transfer::Message> from_wire(const PeerMessage& wire) {
       return transfer::RateLimit{.rate_bps = wire.rate_limit().rate_bps()};
     case PeerMessage::kObjectFailed:
       return take(wire.object_failed());
+    case PeerMessage::kWant:
+      return take(wire.want());
+    case PeerMessage::kExtentDigests:
+      return take(wire.extent_digests());
+    case PeerMessage::kDigestsWanted:
+      return take(wire.digests_wanted());
     case PeerMessage::kNamesRequest:  // of a call that carries no session (names_codec.h)
     case PeerMessage::kNamesPage:
     case PeerMessage::kNamesMore:

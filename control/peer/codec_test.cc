@@ -7,6 +7,7 @@
 #include <set>
 
 #include "control/peer/messages_for_test.h"
+#include "dataplane/base/documented_for_test.h"
 
 namespace sluice::peer {
 namespace {
@@ -124,6 +125,29 @@ TEST(PeerCodec, ASessionsIdIsSixteenBytesOrNothing) {
 TEST(PeerCodec, AnIdOfNoHexDigitsIsOneAsWell) {
   EXPECT_EQ(session_id_bytes(std::string(32, 'x')), std::string(16, '\0'));
   EXPECT_EQ(session_id_bytes("-1" + std::string(30, '0')), std::string(16, '\0'));
+}
+
+// docs/WIRE.md 2.1.6.
+TEST(PeerCodec, WordsAboutPartsAreThoseOfTheDocument) {
+  const std::vector<std::pair<std::string, Message>> documented = {
+      {"parts, want",
+       transfer::Want{.object = ObjectId(2),
+                      .ranges = {{.offset = 0, .length = 131072}, {.offset = 19660800, .length = 9}}}},
+      {"parts, withdrawn",
+       transfer::Want{
+           .object = ObjectId(2), .ranges = {{.offset = 65536, .length = 65536}}, .withdrawn = true}},
+      {"parts, extent digests",
+       transfer::ExtentDigests{
+           .object = ObjectId(2), .offset = 19595264, .digests = {0x0123456789abcdef, 0x995dc9bbdf1939fa}}},
+      {"parts, digests wanted",
+       transfer::DigestsWanted{.object = ObjectId(2), .ranges = {{.offset = 19660800, .length = 9}}}}};
+  for (const auto& [name, message] : documented) {
+    const std::string bytes = base::documented_bytes(name);
+    EXPECT_EQ(to_wire(message).SerializeAsString(), bytes) << name;
+    PeerMessage wire;
+    ASSERT_TRUE(wire.ParseFromString(bytes)) << name;
+    EXPECT_TRUE(transfer::equal_messages(from_wire(wire).value(), message)) << name;
+  }
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ template <> struct Count<catalog::Attributes> : Fields<7> {};
 template <> struct Count<catalog::Xattr> : Fields<2> {};
 template <> struct Count<selection::Keep> : Fields<6> {};
 template <> struct Count<selection::Selection> : Fields<3> {};
+template <> struct Count<transfer::DigestsWanted> : Fields<2> {};
+template <> struct Count<transfer::ExtentDigests> : Fields<3> {};
 template <> struct Count<transfer::FileDigest> : Fields<3> {};
 template <> struct Count<transfer::FileDone> : Fields<3> {};
 template <> struct Count<transfer::Failure> : Fields<2> {};
@@ -41,6 +43,7 @@ template <> struct Count<transfer::SpecificationSet> : Fields<14> {};
 template <> struct Count<transfer::TransferOffer> : Fields<9> {};
 template <> struct Count<transfer::TransferReady> : Fields<6> {};
 template <> struct Count<transfer::TransferRequest> : Fields<2> {};
+template <> struct Count<transfer::Want> : Fields<3> {};
 // clang-format on
 
 }  // namespace sluice::fields
@@ -179,6 +182,9 @@ inline std::vector<Message> sample_messages() {
       RateLimit{.rate_bps = 1ULL << 42},
       ObjectFailed{.object = ObjectId(6),
                    .names = {{.path = "b/\xff", .failure = catalog::Failure::kNoSpace}}},
+      Want{.object = ObjectId(7), .ranges = ranges, .withdrawn = true},
+      ExtentDigests{.object = ObjectId(8), .offset = 1ULL << 58, .digests = {1, ~0ULL}},
+      DigestsWanted{.object = ObjectId(9), .ranges = ranges},
   };
 }
 

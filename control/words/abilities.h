@@ -20,10 +20,11 @@ enum class Ability : uint8_t {
   kReedSolomon,     // the source may send repair symbols of this erasure code (docs/WIRE.md 1.12)
   kRaptorQ,         // likewise
   kParityDemanded,  // it sends them wherever anything is lost; without a code there is no session
+  kParts,           // the source sends only what the destination asks for (docs/WIRE.md 2.1.6)
 };
 // In the order of the enumeration: the fields of messages and of the journal that say it.
 inline constexpr auto kAbilityNames =
-    std::to_array<std::string_view>({"growing_offer", "reed_solomon", "raptorq", "parity_demanded"});
+    std::to_array<std::string_view>({"growing_offer", "reed_solomon", "raptorq", "parity_demanded", "parts"});
 
 class AbilitySet {
  public:

@@ -113,6 +113,9 @@ Status admit_one(ObjectState& m) { return check_ranges(m.held); }
 Status admit_one(PartitionSent& m) { return check_range(m.range); }
 Status admit_one(PartitionDone& m) { return check_ranges(m.ranges); }
 Status admit_one(Need& m) { return check_ranges(m.ranges); }
+Status admit_one(Want& m) { return check_ranges(m.ranges); }
+Status admit_one(DigestsWanted& m) { return check_ranges(m.ranges); }
+Status admit_one(ExtentDigests& m) { return check_count("digests", m.digests.size(), kDigestsPerMessage); }
 
 // Numbers, and what the negotiation checks (negotiation.h).
 template <typename M>
@@ -152,6 +155,9 @@ size_t more_bytes(const ObjectFailed& m) { return names_bytes(m.names); }
 size_t more_bytes(const ObjectState& m) { return m.held.size() * sizeof(recovery::Range); }
 size_t more_bytes(const PartitionDone& m) { return m.ranges.size() * sizeof(recovery::Range); }
 size_t more_bytes(const Need& m) { return m.ranges.size() * sizeof(recovery::Range); }
+size_t more_bytes(const Want& m) { return m.ranges.size() * sizeof(recovery::Range); }
+size_t more_bytes(const DigestsWanted& m) { return m.ranges.size() * sizeof(recovery::Range); }
+size_t more_bytes(const ExtentDigests& m) { return m.digests.size() * sizeof(uint64_t); }
 size_t more_bytes(const Failure& m) { return m.message.size(); }
 size_t more_bytes(const Heartbeat& m) { return m.bottleneck ? text_bytes(m.bottleneck->evidence) : 0; }
 size_t more_bytes(const Specification& m) {
@@ -168,11 +174,27 @@ size_t more_bytes(const M&) {
 Error incompatible(std::string message) { return {ErrorCode::kIncompatible, std::move(message)}; }
 
 std::string_view message_name(const Message& message) {
-  constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
-      "Hello",         "Specification", "SpecificationSet", "TransferRequest", "TransferOffer",
-      "TransferReady", "ObjectState",   "PartitionSent",    "PartitionDone",   "Need",
-      "FileDigest",    "FileDone",      "SessionDone",      "Heartbeat",       "Failure",
-      "Pause",         "RateLimit",     "ObjectFailed"};
+  constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {"Hello",
+                                                                                 "Specification",
+                                                                                 "SpecificationSet",
+                                                                                 "TransferRequest",
+                                                                                 "TransferOffer",
+                                                                                 "TransferReady",
+                                                                                 "ObjectState",
+                                                                                 "PartitionSent",
+                                                                                 "PartitionDone",
+                                                                                 "Need",
+                                                                                 "FileDigest",
+                                                                                 "FileDone",
+                                                                                 "SessionDone",
+                                                                                 "Heartbeat",
+                                                                                 "Failure",
+                                                                                 "Pause",
+                                                                                 "RateLimit",
+                                                                                 "ObjectFailed",
+                                                                                 "Want",
+                                                                                 "ExtentDigests",
+                                                                                 "DigestsWanted"};
   static_assert(!kNames.back().empty(), "each message has a name");
   return kNames[message.index()];
 }

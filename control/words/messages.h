@@ -29,6 +29,7 @@
 namespace sluice::transfer {
 
 inline constexpr size_t kRangesPerMessage = 4096;
+inline constexpr size_t kDigestsPerMessage = 4096;
 using base::kNameBytesMax;                     // of a file
 using base::kPathBytesMax;                     // of a source, or a destination
 inline constexpr size_t kTextBytesMax = 1000;  // of a sentence for people
@@ -161,6 +162,24 @@ struct Need {
   std::optional<LaneId> lane;
 };
 
+// Where Ability::kParts was agreed upon: what a destination asks for, and what it hears of it.
+struct Want {
+  ObjectId object;
+  std::vector<recovery::Range> ranges;  // whole extents
+  bool withdrawn = false;               // those of them that are not begun are not wanted any more
+};
+
+struct ExtentDigests {
+  ObjectId object;
+  uint64_t offset = 0;            // of the first extent
+  std::vector<uint64_t> digests;  // an extent each
+};
+
+struct DigestsWanted {
+  ObjectId object;
+  std::vector<recovery::Range> ranges;  // whole extents
+};
+
 struct FileDigest {
   ObjectId object;
   uint64_t size_bytes = 0;
@@ -206,9 +225,10 @@ struct RateLimit {        // of the destination's operator
   uint64_t rate_bps = 0;  // 0: none any more
 };
 
-using Message = std::variant<Hello, Specification, SpecificationSet, TransferRequest, TransferOffer,
-                             TransferReady, ObjectState, PartitionSent, PartitionDone, Need, FileDigest,
-                             FileDone, SessionDone, Heartbeat, Failure, Pause, RateLimit, ObjectFailed>;
+using Message =
+    std::variant<Hello, Specification, SpecificationSet, TransferRequest, TransferOffer, TransferReady,
+                 ObjectState, PartitionSent, PartitionDone, Need, FileDigest, FileDone, SessionDone,
+                 Heartbeat, Failure, Pause, RateLimit, ObjectFailed, Want, ExtentDigests, DigestsWanted>;
 
 // As docs/WIRE.md calls it, for errors and logs.
 std::string_view message_name(const Message& message);

@@ -87,6 +87,15 @@ TEST(Admit, NamesAndPathsAreBytesAndBounded) {
   EXPECT_TRUE(refused(TransferRequest{.source_paths = {"x", path + "x"}}));
 }
 
+TEST(Admit, WordsAboutPartsAreBounded) {
+  const std::vector<recovery::Range> many(kRangesPerMessage + 1, {.offset = 0, .length = 65536});
+  EXPECT_TRUE(refused(Want{.ranges = many}));
+  EXPECT_TRUE(refused(DigestsWanted{.ranges = many}));
+  EXPECT_TRUE(refused(Want{.ranges = {{.offset = 2, .length = UINT64_MAX}}}));
+  EXPECT_FALSE(refused(ExtentDigests{.digests = std::vector<uint64_t>(kDigestsPerMessage)}));
+  EXPECT_TRUE(refused(ExtentDigests{.digests = std::vector<uint64_t>(kDigestsPerMessage + 1)}));
+}
+
 TEST(Admit, ASelectionIsOneThatCanBe) {
   const auto asks = [](std::vector<selection::Rule> rules, std::vector<std::string> names = {}) {
     return refused(TransferRequest{.source_paths = {"x"},
