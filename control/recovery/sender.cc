@@ -12,6 +12,8 @@ constexpr size_t kPartsQueuedMax = 12;      // A worker takes 16.
 constexpr uint64_t kQueuedNs = 5'000'000;   // A lane has queued at least what it sends in this time.
 constexpr uint64_t kStuckNs = 200'000'000;  // Of a lane that stands still so long, what has left is reported.
 
+uint64_t queued_bytes(uint64_t rate_bps) { return rate_bps / 8 * kQueuedNs / 1'000'000'000; }
+
 }  // namespace
 
 Sender::Sender(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options) {
@@ -23,7 +25,7 @@ void Sender::add(const Layout& layout) {
   Object object;
   object.layout = layout;
   object.ledger = ExtentLedger(layout);
-  object.given = object.at_peer = object.unknown = ExtentMap(layout);
+  object.given = object.at_peer = object.unknown = object.wanted = ExtentMap(layout);
   bytes_total_ += layout.size_bytes;
   objects_.push_back(std::move(object));
 }
@@ -46,10 +48,13 @@ void Sender::start_attempt(LegId leg, uint32_t lanes, const Options& options, ui
   cursor_ = short_cursor_ = ObjectId();
   short_turn_ = false;
   unknown_.clear();
+  wanted_.clear();
+  to_open_.clear();
+  desk_.clear();
   bytes_held_ = 0;
   for (Object& object : objects_) {
     const bool done = object.done;
-    object.given = object.at_peer = object.unknown = ExtentMap(object.layout);
+    object.given = object.at_peer = object.unknown = object.wanted = ExtentMap(object.layout);
     object.placed.clear();
     object.next_offset = 0;
     object.open = false;
@@ -70,8 +75,13 @@ void Sender::add_leg(LegId leg, uint32_t lanes, const Options& options) {
 // A small session is cut more finely, so that each lane gets its share.
 void Sender::cut_parts() {
   part_bytes_ = options_.partition_bytes;
-  if (lanes_.size() <= 1 || objects_.empty()) return;
+  if (objects_.empty()) return;
   const uint64_t extent_bytes = objects_.begin()->layout.extent_bytes;
+  if (options_.obeys_wants) {  // what a lane has the peer cannot take back
+    const uint64_t queued = queued_bytes(options_.lane_rate_bps) / kPartsQueuedMax;
+    part_bytes_ = std::min(part_bytes_, (queued / extent_bytes + 1) * extent_bytes);
+  }
+  if (lanes_.size() <= 1) return;
   const uint64_t share = bytes_total_ / (lanes_.size() * kPartsPerLane) / extent_bytes + 1;
   part_bytes_ = std::min(part_bytes_, share * extent_bytes);
 }
@@ -134,25 +144,30 @@ void Sender::adopt(const board::Event& event, FlowRef flow) {
 
 void Sender::add_crc(ObjectId id, ExtentId extent, uint64_t crc) {
   if (objects_[id].ledger.add(extent, crc) == ExtentLedger::Add::kDiffers) actions_.changed.push_back(id);
+  if (options_.obeys_wants && !objects_[id].done && !objects_[id].withdrawn) desk_.note(id, extent, crc);
   finish_or_report(id);
 }
 
 void Sender::finish_or_report(ObjectId id) {
   Object& object = objects_[id];
-  if (object.done || !object.ledger.complete()) return;
+  const bool compares = object.ledger.complete();
+  const bool trusts = options_.obeys_wants && object.peer_digest;
+  if (object.done || (!compares && !trusts)) return;
   if (object.peer_digest) {
-    if (*object.peer_digest != object.ledger.digest()) {
+    if (compares && *object.peer_digest != object.ledger.digest()) {
       actions_.differ.push_back(id);
       return;
     }
     object.done = true;
     object.placed.clear();
+    end_wants(id);
     // The peer may have asked for parts again after it had called the file done.
     bytes_held_ += object.layout.size_bytes - object.at_peer.set_bytes();
     ++done_;
     ++steps_;
     actions_.done.push_back(id);
-  } else if (may_give_ && id.value() < known_ && !object.digest_reported && !object.withdrawn) {
+  } else if (may_give_ && id.value() < known_ && !object.digest_reported && !object.withdrawn &&
+             !options_.obeys_wants) {
     object.digest_reported = true;
     actions_.digests.push_back(id);
   }
@@ -160,11 +175,12 @@ void Sender::finish_or_report(ObjectId id) {
 
 bool Sender::has_room(const LaneWork& work) const {
   if (work.parts.size() < kPartsQueuedMin) return true;
-  const uint64_t enough = std::max(part_bytes_, work.rate_bps / 8 * kQueuedNs / 1'000'000'000);
+  const uint64_t enough = std::max(part_bytes_, queued_bytes(work.rate_bps));
   return work.parts.size() < kPartsQueuedMax && work.queued_bytes < enough;
 }
 
 std::optional<Sender::Part> Sender::take_next_part() {
+  if (options_.obeys_wants) return take_wanted_part();
   short_turn_ = !short_turn_;
   std::optional<Part> part;
   if (short_turn_) part = take_part_of(&short_cursor_, true);
@@ -183,17 +199,20 @@ std::optional<Sender::Part> Sender::take_part_of(ObjectId* cursor, bool short_on
     if (run.empty()) continue;
     if (!object.open) return std::nullopt;  // those behind it are opened later
     Part part{.object = *cursor, .offset = run.front().offset};
-    CHECK(part_bytes_ != 0, "partitions have bytes");
-    // Cutting at multiples of the partition keeps the pieces of a file that is often resumed from becoming
-    // smaller each time.
-    const uint64_t cut = (part.offset / part_bytes_ + 1) * part_bytes_;
-    part.length = std::min(run.front().length, cut - part.offset);
+    part.length = std::min(run.front().length, cut_at(part.offset) - part.offset);
     part.reported_end = part.offset;
     CHECK(part.offset >= object.next_offset && part.length != 0, "the next part lies behind those given");
     object.next_offset = part.offset + part.length;
     return part;
   }
   return std::nullopt;
+}
+
+// Where the part that begins at `offset` ends. Cutting at multiples of the partition keeps the pieces of a
+// file that is often resumed from becoming smaller each time.
+uint64_t Sender::cut_at(uint64_t offset) const {
+  CHECK(part_bytes_ != 0, "partitions have bytes");
+  return (offset / part_bytes_ + 1) * part_bytes_;
 }
 
 void Sender::place(FlowRef flow, const Part& part, uint64_t sent_end) {
@@ -226,6 +245,7 @@ void Sender::give_parts() {
 
 void Sender::object_opened(ObjectId id) {
   objects_[id].open = true;
+  to_open_.erase(id);
   give_parts();
 }
 
@@ -303,6 +323,7 @@ bool Sender::has_work(FlowRef flow, const board::FlowState& state) const {
 }
 
 std::optional<Sender::UnknownRun> Sender::take_unknown() {
+  if (options_.obeys_wants) return take_unread();
   std::optional<UnknownRun> taken;
   while (!unknown_.empty()) {
     UnknownRun& run = unknown_.front();

@@ -15,6 +15,10 @@
 // hold an extent whose CRC is not known here. Its bytes are read again (take_unknown, reread), so that the
 // final comparison is never the peer with itself.
 //
+// One that obeys wants (Options::obeys_wants, docs/WIRE.md 2.1.6) has one leg. It gives lanes what the peer
+// asks for and nothing else, tells the digest of each extent that it read (DigestDesk) and none of a whole
+// object, and takes the peer's word for what it did not send itself.
+//
 // What always holds stands in sender_invariants.cc. What a peer or a worker says is cut to what there is, or
 // ignored; nothing that they say ends the process.
 // SPDX-License-Identifier: Apache-2.0
@@ -24,9 +28,11 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "control/recovery/digest_desk.h"
 #include "control/recovery/extent_ledger.h"
 #include "control/recovery/extent_map.h"
 #include "control/recovery/flow_ref.h"
@@ -42,6 +48,7 @@ class Sender {
     uint64_t partition_bytes = 0;
     uint64_t short_bytes = 0;    // objects up to this do not wait for a longer one
     uint64_t lane_rate_bps = 0;  // of each lane; it decides how much is queued there
+    bool obeys_wants = false;    // the same in all attempts
   };
   struct SentRange {
     ObjectId object;
@@ -104,6 +111,18 @@ class Sender {
   // The stream of the leg is another one: what was reported and not confirmed is reported again.
   void report_again(LegId leg = {});
 
+  // Of a sender that obeys wants (sender_wants.cc). What the peer wants, or wants no more, of whole extents:
+  // what it had told as its own it has not any more, and of what a lane has the digest is said again.
+  void want(ObjectId object, const std::vector<Range>& ranges);
+  void want_no_more(ObjectId object, const std::vector<Range>& ranges);
+  // These are read, and their digests said. False: there are too many without an answer.
+  bool want_digests(ObjectId object, const std::vector<Range>& ranges);
+  void forget_wants();  // the stream is another one: the peer says again what it wants
+  bool obeys_wants() const { return options_.obeys_wants; }
+  bool has_wants() const { return !wanted_.empty(); }             // that no lane has
+  const std::set<ObjectId>& to_open() const { return to_open_; }  // something of them is asked for
+  DigestDesk& digest_desk() { return desk_; }
+
   // From the board.
   void on_event(const board::Event& event, FlowRef flow);
   void object_opened(ObjectId object);
@@ -145,6 +164,7 @@ class Sender {
     ExtentMap given;      // to a lane of this attempt, or at the peer
     ExtentMap at_peer;    // as far as the peer has said
     ExtentMap unknown;    // stand in unknown_: each once, however often the peer changes its mind
+    ExtentMap wanted;     // by the peer, and given to no lane
     std::map<uint64_t, Placed> placed;  // by offset; what lanes carried and the peer has not whole
     uint64_t next_offset = 0;           // nothing before it is left to give
     std::optional<uint64_t> peer_digest;
@@ -184,6 +204,15 @@ class Sender {
   bool has_room(const LaneWork& work) const;
   std::optional<Part> take_next_part();
   std::optional<Part> take_part_of(ObjectId* cursor, bool short_only);
+  std::optional<Part> take_wanted_part();
+  uint64_t cut_at(uint64_t offset) const;
+  std::optional<UnknownRun> take_unread();
+  std::vector<ExtentRun> asked_for(ObjectId id, const std::vector<Range>& ranges) const;
+  void take_back(ObjectId id, ExtentRun extents);
+  void say_again(ObjectId id, ExtentRun extents);
+  void open_for_peer(ObjectId id);
+  void end_wants(ObjectId id);
+  void check_wants(ObjectId id) const;
   bool is_short(const Object& object) const { return object.layout.size_bytes <= options_.short_bytes; }
   void place(FlowRef flow, const Part& part, uint64_t sent_end);
   void extent_sent(const board::Event& event, FlowRef flow);
@@ -212,7 +241,10 @@ class Sender {
   ObjectId short_cursor_;           // short objects before it are given to lanes in full
   bool short_turn_ = false;         // a long one had the last
   std::deque<UnknownRun> unknown_;  // at the peer, their CRCs not known here
-  size_t known_ = 0;                // to the peer
+  std::set<ObjectId> wanted_;       // objects with extents that are wanted and given to no lane
+  std::set<ObjectId> to_open_;      // asked for, and not open at the dataplane
+  DigestDesk desk_;
+  size_t known_ = 0;  // to the peer
   size_t done_ = 0;
   uint64_t steps_ = 0;
   bool may_give_ = false;  // the peer has said what it has

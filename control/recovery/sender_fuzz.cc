@@ -1,5 +1,6 @@
 // A sender between any peer and any dataplane: whatever both say, in any order, what it commands and reports
-// lies in the objects, no byte is given twice in one attempt, and a file is done only with equal digests.
+// lies in the objects, no byte is given twice in one attempt, and a file is done only with equal digests. One
+// that obeys wants gives nothing that the peer has not asked for.
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 #include <set>
@@ -26,7 +27,10 @@ struct World {
   std::map<FlowRef, std::deque<LaneCommand>> queued;  // at each worker, not yet sent
   std::set<std::pair<ObjectId, uint64_t>> given;      // offsets of extents, since a leg ended
   std::set<ObjectId> done;
+  std::set<std::pair<ObjectId, uint64_t>> wanted;  // and not given since
   bool hostile_board = false;
+
+  bool obeys_wants() const { return layouts.size() == 4; }  // so that inputs of before keep their meaning
 
   bool has(FlowRef flow) const {
     return flow.leg.value() < lanes.size() && flow.lane.value() < lanes[flow.leg.value()];
@@ -43,9 +47,12 @@ Indexed<ObjectId, Layout> any_layouts(fuzz::Input& input) {
   return layouts;
 }
 
-Sender::Options any_options(fuzz::Input& input) {
+Sender::Options any_options(const World& world, fuzz::Input& input) {
   const uint64_t partition_bytes = uint64_t{1 + input.below(16)} * kExtentBytes;
-  return {.partition_bytes = partition_bytes, .short_bytes = partition_bytes, .lane_rate_bps = input.edge()};
+  return {.partition_bytes = partition_bytes,
+          .short_bytes = partition_bytes,
+          .lane_rate_bps = input.edge(),
+          .obeys_wants = world.obeys_wants()};
 }
 
 std::vector<Range> any_ranges(fuzz::Input& input) {
@@ -105,7 +112,9 @@ void check(World& world, Sender& sender) {
     fuzz::require(world.hostile_board || world.queued[command.flow].size() <= kPartitionsMax,
                   "a worker takes no more");
     for (uint64_t at = command.range.offset; at < command.range.end(); at += kExtentBytes) {
-      fuzz::require(world.given.insert({command.object, at}).second, "no extent is given twice");
+      fuzz::require(world.obeys_wants() ? world.wanted.erase({command.object, at}) != 0
+                                        : world.given.insert({command.object, at}).second,
+                    "no extent is given twice, or without being wanted");
     }
   }
   for (const Sender::SentRange& sent : actions.sent) {
@@ -113,10 +122,11 @@ void check(World& world, Sender& sender) {
     fuzz::require(world.has(sent.flow), "sent on a flow of this attempt");
   }
   for (const ObjectId object : actions.digests)
-    fuzz::require(sender.digest_known(object), "a digest that is known");
+    fuzz::require(!world.obeys_wants() && sender.digest_known(object), "a digest that is known");
   for (const ObjectId object : actions.done) {
     fuzz::require(world.done.insert(object).second && sender.done(object), "done once");
-    fuzz::require(sender.peer_digest(object) == sender.digest(object), "with equal digests");
+    fuzz::require(world.obeys_wants() || sender.peer_digest(object) == sender.digest(object),
+                  "with equal digests");
   }
   uint64_t total = 0;
   for (ObjectId i; i < world.layouts.end_id(); ++i) {
@@ -169,7 +179,7 @@ void start_attempt(World& world, Sender& sender, fuzz::Input& input) {
   world.lanes = {1 + input.below(4), 0};
   world.queued.clear();
   world.given.clear();
-  sender.start_attempt(LegId(), world.lanes.front(), any_options(input), world.now_ns);
+  sender.start_attempt(LegId(), world.lanes.front(), any_options(world, input), world.now_ns);
   for (uint32_t n = input.below(4); n > 0; --n) {
     world.hostile_board = true;
     sender.adopt({.kind = static_cast<EventKind>(9 + input.below(3)),
@@ -185,9 +195,10 @@ void change_legs(World& world, Sender& sender, fuzz::Input& input) {
   const LegId leg(input.below(2));
   uint32_t& lanes = world.lanes[leg.value()];
   if (lanes == 0) {
+    if (world.obeys_wants()) return;
     if (input.flag()) sender.note_told(leg);
     lanes = 1 + input.below(4);
-    sender.add_leg(leg, lanes, any_options(input));
+    sender.add_leg(leg, lanes, any_options(world, input));
     return;
   }
   lanes = 0;
@@ -198,6 +209,38 @@ void change_legs(World& world, Sender& sender, fuzz::Input& input) {
 
 FlowRef any_flow(fuzz::Input& input) {
   return {.leg = LegId(input.below(3)), .lane = LaneId(input.below(8))};
+}
+
+// Wants, and what a source does with the digests of what it read.
+void want(World& world, Sender& sender, fuzz::Input& input) {
+  const ObjectId object = any_object(world, input);
+  const std::vector<Range> ranges = any_ranges(input);
+  switch (input.below(8)) {
+    case 0:
+      sender.want_no_more(object, ranges);
+      break;
+    case 1:
+      (void)sender.want_digests(object, ranges);
+      break;
+    case 2:
+      sender.forget_wants();
+      world.wanted.clear();
+      break;
+    case 3:
+      for (const ObjectId each : sender.digest_desk().waiting()) {
+        for (const DigestDesk::Run& run : sender.digest_desk().take(each).runs)
+          fuzz::require(run.first.plus(run.digests.size()) <= sender.ledger(each).map().end_id(),
+                        "digests of extents that there are");
+      }
+      break;
+    default:
+      for (const Range& range : ranges) {
+        const uint64_t size = world.layouts.contains(object) ? world.layouts[object].size_bytes : 0;
+        for (uint64_t at = 0; at < size; at += kExtentBytes)
+          if (at >= range.offset && at - range.offset < range.length) world.wanted.insert({object, at});
+      }
+      sender.want(object, ranges);
+  }
 }
 
 void operate(World& world, Sender& sender, fuzz::Input& input) {
@@ -218,6 +261,7 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
       sender.peer_said_all(LegId(input.below(2)));
       break;
     case 5:
+      if (world.obeys_wants() && input.below(4) != 0) return want(world, sender, input);
       sender.peer_needs(any_object(world, input), any_flow(input), any_ranges(input));
       break;
     case 6: {
@@ -248,7 +292,7 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
                       "extents of an object");
         std::vector<uint64_t> crcs;
         for (ExtentId each = unknown->first; each < unknown->end; ++each) {
-          fuzz::require(!sender.ledger(object).map().is_set(each), "not known yet");
+          fuzz::require(world.obeys_wants() || !sender.ledger(object).map().is_set(each), "not known yet");
           crcs.push_back(crc_of(object, each.value() * kExtentBytes));
         }
         sender.reread(object, unknown->first, crcs);
@@ -281,7 +325,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
   World world;
   world.layouts = any_layouts(input);
-  Sender sender(world.layouts, 1, any_options(input));
+  Sender sender(world.layouts, 1, any_options(world, input));
   check(world, sender);
   while (!input.empty()) {
     operate(world, sender, input);

@@ -36,6 +36,7 @@ void Sender::check_object(ObjectId id) const {
   object.given.check_invariants();
   object.at_peer.check_invariants();
   DCHECK(object.given.contains(object.at_peer), "what the peer has is not given to a lane");
+  check_wants(id);
   DCHECK(object.given.complete({.offset = 0, .length = object.next_offset}),
          "nothing is left to give before the next offset");
   DCHECK(id >= cursor_ || object.done || object.withdrawn || object.given.complete(),
@@ -60,8 +61,23 @@ void Sender::check_object(ObjectId id) const {
   if (!object.done || object.failed) return;
   // A worker that was found may still hold some of it.
   DCHECK(object.placed.empty() || adopted_, "what is done lies at no lane");
-  DCHECK(object.ledger.complete() && object.peer_digest == object.ledger.digest(),
-         "done is what is known whole, with equal digests");
+  const bool compared = object.ledger.complete() && object.peer_digest == object.ledger.digest();
+  DCHECK(object.peer_digest && (compared || options_.obeys_wants),
+         "done is what is known whole, with equal digests, or what a peer that is obeyed calls so");
+}
+
+void Sender::check_wants(ObjectId id) const {
+  const Object& object = objects_[id];
+  object.wanted.check_invariants();
+  DCHECK(wanted_.contains(id) == (object.wanted.set_extents() != 0), "what is wanted is known by its object");
+  if (object.wanted.set_extents() == 0) return;
+  DCHECK(options_.obeys_wants && !object.done && !object.withdrawn, "of what can still be sent");
+  for (ExtentId at = object.wanted.next_set(ExtentId(0)); at < object.wanted.end_id();) {
+    const ExtentId end = object.wanted.next_clear({at, object.wanted.end_id()});
+    DCHECK(object.given.set_bytes({at, end}) == 0, "what is wanted is not given yet");
+    at = object.wanted.next_set(end);
+  }
+  DCHECK(object.open || to_open_.contains(id), "what is wanted is opened");
 }
 
 void Sender::check_lane(const LaneWork& work) const {

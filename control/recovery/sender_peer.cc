@@ -20,9 +20,11 @@ void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
     for (const ExtentRun& run : object.at_peer.missing(object.at_peer.whole_in(range))) {
       object.given.set(run);
       bytes_held_ += object.at_peer.set(run);
+      if (options_.obeys_wants) continue;
       for (const ExtentRun& unknown : object.ledger.map().missing(run)) note_unknown(id, unknown);
     }
     forget_placed(object, range);
+    if (options_.obeys_wants) want_no_more(id, {range});
     // A repair that a former control ordered may have sent an extent on a second lane. The peer lists the
     // extent for one of the two, and the other would hold it for ever.
     tell_flows_peer_has(id, range);
@@ -165,7 +167,8 @@ void Sender::peer_needs(ObjectId id, std::optional<FlowRef> told_flow, const std
       // Where a part is missing another part has come: the extent was sent, though nobody here may know.
       const bool part = at != whole.offset || piece_end != whole.end();
       const bool sent = placed != nullptr ? at < placed->sent_end : object.given.is_set(extent);
-      const bool repeat = sent || part || object.ledger.map().is_set(extent);
+      // A peer that is obeyed wants again what a former control sent.
+      const bool repeat = sent || (!options_.obeys_wants && (part || object.ledger.map().is_set(extent)));
       const FlowRef known_flow = placed != nullptr ? placed->flow : told_flow.value_or(first);
       const FlowRef its_flow = part ? told_flow.value_or(known_flow) : known_flow;
       if (!repeat || its_flow != flow || repair.end() != at) {
@@ -197,6 +200,8 @@ ExtentRun Sender::alike(const Object& object, const Placed* placed, Range range)
   const ExtentRun one{first, first.plus(1)};
   if (placed != nullptr || whole.first != first || whole.end <= first) return one;
   ExtentId end = object.ledger.map().next_clear(whole);
+  end = std::min(end,
+                 object.given.is_set(first) ? object.given.next_clear(whole) : object.given.next_set(first));
   const auto next = object.placed.upper_bound(range.offset);
   if (next != object.placed.end()) end = std::min(end, object.at_peer.extent_at(next->first));
   return end > first ? ExtentRun{first, end} : one;
@@ -233,6 +238,7 @@ void Sender::withdraw(ObjectId id) {
   Object& object = objects_[id];
   if (object.done || std::exchange(object.withdrawn, true)) return;
   object.placed.clear();
+  end_wants(id);
   tell_flows_peer_has(id, {.offset = 0, .length = object.layout.size_bytes});
   give_parts();
   ++steps_;
