@@ -36,11 +36,12 @@ Status SourceEnd::on(const SourceChecked& event, Effects& out) {
   if (sender_.withdrawn(event.object)) return {};
   const catalog::File& file = catalog().files_of(event.object).front();
   const bool touched = file.ctime_ns != 0 && file.ctime_ns != event.ctime_ns;
-  if (file.size_bytes == 0 || (!touched && !file.suspect)) {
+  if (file.size_bytes == 0 || (!touched && !in_doubt(event.object))) {
     say_digest(event.object, out);
     return {};
   }
-  if (recheck_.add(event.object, sender_.layout(event.object), event.ctime_ns)) {
+  if (recheck_.add(event.object, sender_.layout(event.object), sender_.ledger(event.object),
+                   event.ctime_ns)) {
     out.log(LogLevel::kInfo, fmt::format("{}: {} while it was sent; reading it again", file.shown,
                                          touched ? "something happened to it (its ctime changed)"
                                                  : "its bytes may have changed"));
@@ -49,9 +50,11 @@ Status SourceEnd::on(const SourceChecked& event, Effects& out) {
   return {};
 }
 
-// Soon the peer calls it done. The journal hears of its CRCs with the next tick: should this control end before
-// that, it would read all of the object again, and find another digest if the files have changed since.
+// Soon the peer calls it done. The journal hears of its CRCs with the next tick: should this control end
+// before that, it would read all of the object again, and find another digest if the files have changed
+// since.
 void SourceEnd::say_digest(ObjectId object, Effects& out) {
+  if (sender_.obeys_wants()) return say_extents(object, out);
   journal_due_ns_ = 0;
   say(FileDigest{.object = object,
                  .size_bytes = catalog().object(object).size_bytes,
@@ -103,7 +106,7 @@ Status SourceEnd::on(const ExtentsRead& event, Effects& out) {
 }
 
 Status SourceEnd::rechecked(ObjectId object, const std::vector<uint64_t>& crcs, Effects& out) {
-  switch (recheck_.read(crcs, sender_.ledger(object))) {
+  switch (recheck_.read(crcs)) {
     case SourceRecheck::Found::kSameSoFar:
       return {};
     case SourceRecheck::Found::kChanged:
@@ -113,7 +116,7 @@ Status SourceEnd::rechecked(ObjectId object, const std::vector<uint64_t>& crcs, 
   }
   for (catalog::File& file : files_.catalog().files_of(object)) {
     file.ctime_ns = recheck_.take();
-    file.suspect = false;
+    file.suspect = file.suspect && sender_.obeys_wants();  // more of it may be sent
     out.log(LogLevel::kInfo, fmt::format("{}: holds what was sent", file.shown));
   }
   say_digest(object, out);

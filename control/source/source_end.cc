@@ -27,7 +27,8 @@ Indexed<ObjectId, recovery::Layout> layouts_of(const std::vector<catalog::File>&
 recovery::Sender::Options options_of(const Settings& settings, const Agreement& agreement) {
   return {.partition_bytes = agreement.partition_bytes,
           .short_bytes = settings.short_bytes,
-          .lane_rate_bps = agreement.rate_bps / std::max(1U, agreement.lanes)};
+          .lane_rate_bps = agreement.rate_bps / std::max(1U, agreement.lanes),
+          .obeys_wants = agreement.abilities.has(Ability::kParts)};
 }
 
 }  // namespace
@@ -153,6 +154,7 @@ void SourceEnd::begin(const Way& way, uint64_t now_ns) {
   legs_.at(leg).begin(way, *settings_.paths, now_ns);
   joined_ = std::exchange(running_, true);
   if (joined_) return sender_.add_leg(leg, lanes, options);
+  forget_looks();
   journalling_ = false;
   journal_due_ns_ = now_ns + settings_.sync_lag_ns;
   sender_.start_attempt(leg, lanes, options, now_ns);
@@ -226,6 +228,7 @@ void SourceEnd::on_new_stream(LegId leg) {
   (void)legs_.at(leg).take_listed();
   if (list_.phase == ListPhase::kOffered && list_.offered_on == leg) list_.phase.change(ListPhase::kOffering);
   legs_.at(leg).on_new_stream();
+  sender_.forget_wants();
 }
 
 void SourceEnd::attempt_over() {
@@ -253,9 +256,9 @@ Status SourceEnd::follow_sender(Effects& out) {
       if (file.failed()) continue;
       if (!file.packed()) file.missing.forget_failures();  // it was withdrawn too late to fail
       file.state = catalog::FileState::kDone;
-      file.digest = sender_.digest(object);
+      file.digest = *sender_.peer_digest(object);
     }
-    files_.done(object, out);
+    files_.done(object, sender_, out);
   }
   open_next(out);  // what is done makes room
   for (const ObjectId object : wants.changed) {
@@ -313,6 +316,7 @@ Status SourceEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
   if (!leg.begun()) return {};
   if (Status status = leg.step(event, sender_, *settings_.paths, now_ns, out); !status) return status;
   reread(out);
+  look(now_ns, out);
   if (now_ns >= journal_due_ns_ && !journalling_) {
     journal_due_ns_ = now_ns + settings_.sync_lag_ns;
     journal_extents(out);
@@ -371,6 +375,7 @@ std::string SourceEnd::waiting_for(const board::FlowFigures& before, const board
   const std::string wait = board::sender_wait(before, now, interval_ns, now_ns);
   if (!wait.empty()) return wait;
   if (waits_for_list()) return catalog().growing() ? "the list of files" : "peer's files";
+  if (sender_.obeys_wants()) return sender_.has_wants() ? "" : "what the peer asks for next";
   if (!all_sent()) return "";
   return now.retransmitted_chunks == before.retransmitted_chunks ? "peer's disk (sync)" : "what was lost";
 }

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,7 +66,7 @@ class SourceEnd final : public DataEnd {
   // ---- as DataEnd says ----
   void start_attempt(const Way& way, uint64_t now_ns, Effects& out) override;
   bool running() const override { return running_; }
-  bool may_join() const override { return list_.phase == ListPhase::kEnded; }
+  bool may_join() const override { return list_.phase == ListPhase::kEnded && !sender_.obeys_wants(); }
   void leave(LegId leg, Effects& out) override;
   void left(LegId /*leg*/, Effects& /*out*/) override {}
   // Only a handshake tells how much of a list that grew the peer has heard.
@@ -156,6 +157,14 @@ class SourceEnd final : public DataEnd {
   void check_source(ObjectId object, std::optional<Error> otherwise, Effects& out);
   Status rechecked(ObjectId object, const std::vector<uint64_t>& crcs, Effects& out);
   void say_digest(ObjectId object, Effects& out);
+  // source_parts.cc
+  Status check_wanted(const Message& message, ObjectId object) const;
+  Status hear_want(const Want& want, Effects& out);
+  Status hear_digests_wanted(const DigestsWanted& wanted, Effects& out);
+  void look(uint64_t now_ns, Effects& out);
+  void forget_looks();
+  void say_extents(ObjectId object, Effects& out);
+  bool in_doubt(ObjectId object) const;
   Error differs(ObjectId object) const;
   Error changed(ObjectId object) const;
   void reread(Effects& out);
@@ -173,6 +182,10 @@ class SourceEnd final : public DataEnd {
   EndLegs<SourceLeg> legs_;
   recovery::Sender sender_;
   SourceRecheck recheck_;
+  struct Looks {  // at objects of which the peer is to hear digests of extents
+    std::map<ObjectId, recovery::DigestDesk::Batch> batches;  // under way, with what was read before
+    uint64_t due_ns = 0;
+  } looks_;
   struct List {
     Phase<ListPhase> phase{ListPhase::kEnded};
     std::vector<catalog::File> found;  // kFound, kNoting

@@ -34,6 +34,8 @@ Status SourceEnd::check(LegId leg, const Message& message) const {
     }
     return check_object(message, need->object);
   }
+  if (const auto* want = std::get_if<Want>(&message)) return check_wanted(message, want->object);
+  if (const auto* wanted = std::get_if<DigestsWanted>(&message)) return check_wanted(message, wanted->object);
   if (const auto* state = std::get_if<ObjectState>(&message))
     return state->end ? Status() : check_object(message, state->object);
   if (const auto* durable = std::get_if<PartitionDone>(&message))
@@ -67,6 +69,10 @@ Status SourceEnd::on_message(LegId leg, const Message& message, Effects& out) {
     if (its.command_backlog() > kRepairBacklogMax) return {};  // it will be asked for again
     const auto flow = need->lane ? std::optional(FlowRef{leg, *need->lane}) : std::nullopt;
     sender_.peer_needs(need->object, flow, need->ranges);
+  } else if (const auto* want = std::get_if<Want>(&message)) {
+    return hear_want(*want, out);
+  } else if (const auto* wanted = std::get_if<DigestsWanted>(&message)) {
+    return hear_digests_wanted(*wanted, out);
   } else if (const auto* state = std::get_if<ObjectState>(&message)) {
     return object_state(leg, *state, out);
   } else if (const auto* durable = std::get_if<PartitionDone>(&message)) {

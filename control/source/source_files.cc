@@ -90,9 +90,11 @@ std::array<std::optional<ObjectId>, 2> SourceFiles::before(ObjectId object) cons
 }
 
 bool SourceFiles::due(const recovery::Sender& sender) const {
-  if (next_.value() >= sender.cursor().value() + settings_.open_ahead) return false;
-  return std::ranges::all_of(before(next_),
-                             [&](const auto& object) { return !object || sender.done(*object); });
+  return next_.value() < sender.cursor().value() + settings_.open_ahead && before_are_done(next_, sender);
+}
+
+bool SourceFiles::before_are_done(ObjectId object, const recovery::Sender& sender) const {
+  return std::ranges::all_of(before(object), [&](const auto& each) { return !each || sender.done(*each); });
 }
 
 // True: nothing is in the way of `object`.
@@ -111,8 +113,32 @@ void SourceFiles::close(ObjectId object, Effects& out) {
   pending_.ask(CloseObject{object}, out);
 }
 
+void SourceFiles::open(ObjectId object, Effects& out) {
+  opening_ = true;
+  pending_.ask(OpenObject{.object = object,
+                          .flags = generated(object) ? uint32_t{board::kObjectGenerate} : 0,
+                          .size_bytes = catalog_.object(object).size_bytes,
+                          .extent_bytes = extent_bytes_,
+                          .may_exist = adopting_ && generated(object)},
+               out);
+}
+
+// The peer asks for objects in any order, as far as they may be open at the same time.
+void SourceFiles::open_wanted(recovery::Sender* sender, Effects& out) {
+  const std::set<ObjectId> wanted = sender->to_open();
+  for (const ObjectId object : wanted) {
+    if (opening_ || halted_ || !prepared()) return;
+    if (open_[object]) {
+      sender->object_opened(object);
+    } else if (before_are_done(object, *sender) && make_room_for(object, *sender, out)) {
+      open(object, out);
+    }
+  }
+}
+
 void SourceFiles::open_next(uint32_t extent_bytes, recovery::Sender* sender, Effects& out) {
   extent_bytes_ = extent_bytes;
+  if (sender->obeys_wants()) return open_wanted(sender, out);
   while (!opening_ && !halted_ && prepared() && next_ < open_.end_id()) {
     if (catalog_.object(next_).size_bytes == 0 || sender->done(next_) || sender->withdrawn(next_)) {
       make_room_for(next_, *sender, out);
@@ -125,20 +151,15 @@ void SourceFiles::open_next(uint32_t extent_bytes, recovery::Sender* sender, Eff
       continue;
     }
     if (!make_room_for(next_, *sender, out)) return;  // that is under way, and asks again then
-    opening_ = true;
-    pending_.ask(OpenObject{.object = next_,
-                            .flags = generated(next_) ? uint32_t{board::kObjectGenerate} : 0,
-                            .size_bytes = catalog_.object(next_).size_bytes,
-                            .extent_bytes = extent_bytes,
-                            .may_exist = adopting_ && generated(next_)},
-                 out);
+    open(next_, out);
   }
 }
 
-void SourceFiles::done(ObjectId object, Effects& out) {
+void SourceFiles::done(ObjectId object, const recovery::Sender& sender, Effects& out) {
   if (halted_ || !prepared() || !open_[object]) return;
-  // Of others, those whose successor was passed over: nobody else would close them.
-  if (catalog_.packed(object) || object.plus(window()) < next_) close(object, out);
+  // Of others, those whose successor was passed over, or may never be asked for: nobody else would close
+  // them.
+  if (catalog_.packed(object) || sender.obeys_wants() || object.plus(window()) < next_) close(object, out);
 }
 
 void SourceFiles::on(const ObjectClosed& event, recovery::Sender* sender, Effects& out) {

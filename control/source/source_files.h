@@ -2,7 +2,8 @@
 //
 // Pure: it asks for what it needs (effects.h) and is told how that ended. The dataplane takes object numbers
 // modulo open_objects_max, so object n is opened when n - open_objects_max is done, and a little ahead of its
-// turn (open_ahead), so that no lane waits for it.
+// turn (open_ahead), so that no lane waits for it. For a sender that obeys wants an object is opened when
+// something of it is asked for, and closed when it is done.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -51,7 +52,7 @@ class SourceFiles {
   void on(const ObjectClosed& event, recovery::Sender* sender, Effects& out);
 
   // The peer has it: a pack is in memory no longer than it must.
-  void done(ObjectId object, Effects& out);
+  void done(ObjectId object, const recovery::Sender& sender, Effects& out);
   // Opens the next object whose turn has come, and tells the sender of those that are open.
   void open_next(uint32_t extent_bytes, recovery::Sender* sender, Effects& out);
   void released() { phase_.change(SourcesPhase::kClosed); }
@@ -69,6 +70,9 @@ class SourceFiles {
   bool make_room_for(ObjectId object, const recovery::Sender& sender, Effects& out);
   void close(ObjectId object, Effects& out);
   bool due(const recovery::Sender& sender) const;
+  bool before_are_done(ObjectId object, const recovery::Sender& sender) const;
+  void open_wanted(recovery::Sender* sender, Effects& out);
+  void open(ObjectId object, Effects& out);
   uint32_t window() const { return catalog_.open_at_most(settings_.open_objects_max); }
 
   const Settings& settings_;

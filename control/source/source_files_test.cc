@@ -176,15 +176,15 @@ TEST_F(Sources, APackIsClosedAsSoonAsThePeerHasIt) {
     EXPECT_TRUE(sender_->file_done(ObjectId(i), sender_->digest(ObjectId(i))));
   };
   send(3);
-  files_->done(ObjectId(3), out_);
-  files_->done(ObjectId(3), out_);
+  files_->done(ObjectId(3), *sender_, out_);
+  files_->done(ObjectId(3), *sender_, out_);
   std::vector<CloseObject> closes = asked<CloseObject>();
   ASSERT_EQ(closes.size(), 1U);
   EXPECT_EQ(closes[0].object, ObjectId(3));
   EXPECT_EQ(open_what_is_due(), 0U) << "the sixteenth waits for the first";
   files_->on(ObjectClosed{ObjectId(3)}, sender_.get(), out_);
   send(0);
-  files_->done(ObjectId(0), out_);
+  files_->done(ObjectId(0), *sender_, out_);
   ASSERT_EQ(asked<CloseObject>().size(), 1U);
   files_->open_next(kExtent, sender_.get(), out_);
   EXPECT_TRUE(out_.empty()) << "its number is free once it is closed";
@@ -200,14 +200,14 @@ TEST_F(Sources, AFileStaysOpenUntilItsNumberIsNeeded) {
   have(3, false, 1);
   reopen();
   ASSERT_EQ(open_what_is_due(), 3U);
-  files_->done(ObjectId(1), out_);
+  files_->done(ObjectId(1), *sender_, out_);
   EXPECT_TRUE(out_.empty()) << "it is no pack";
-  files_->done(ObjectId(0), out_);
+  files_->done(ObjectId(0), *sender_, out_);
   EXPECT_EQ(asked<CloseObject>().size(), 1U);
   files_->halt();
   files_->on(ObjectClosed{ObjectId(0)}, sender_.get(), out_);
   files_->attempt_over();
-  files_->done(ObjectId(0), out_);
+  files_->done(ObjectId(0), *sender_, out_);
   EXPECT_TRUE(out_.empty()) << "nothing is open between attempts";
 }
 
@@ -225,7 +225,7 @@ TEST_F(Sources, ANumberIsNotUsedAgainWhileAnOldFileHasIt) {
     sender_->on_event({.kind = board::EventKind::kPartitionSent, .object = i, .length = kExtent},
                       recovery::FlowRef());
     EXPECT_TRUE(sender_->file_done(ObjectId(i), sender_->digest(ObjectId(i))));
-    files_->done(ObjectId(i), out_);
+    files_->done(ObjectId(i), *sender_, out_);
   };
   for (uint32_t i = 0; i < 67; ++i) {
     if (i != 3) send(i);

@@ -12,11 +12,15 @@ ReadExtents read_extents(const recovery::ExtentLedger& ledger, ObjectId object, 
   return read;
 }
 
-bool SourceRecheck::add(ObjectId object, const recovery::Layout& layout, int64_t ctime_ns) {
+bool SourceRecheck::add(ObjectId object, const recovery::Layout& layout, const recovery::ExtentLedger& sent,
+                        int64_t ctime_ns) {
   const auto same = [object](const Again& each) { return each.object == object; };
   if (std::any_of(objects_.begin(), objects_.end(), same)) return false;
-  objects_.push_back(
-      {.object = object, .ctime_ns = ctime_ns, .ledger = recovery::ExtentLedger(layout), .next = {}});
+  objects_.push_back({.object = object,
+                      .ctime_ns = ctime_ns,
+                      .sent = sent,
+                      .found = recovery::ExtentLedger(layout),
+                      .next = sent.map().next_set(ExtentId(0))});
   return true;
 }
 
@@ -24,21 +28,25 @@ std::optional<ReadExtents> SourceRecheck::next() {
   if (reading_ || objects_.empty()) return std::nullopt;
   reading_ = true;
   const Again& again = objects_.front();
-  return read_extents(again.ledger, again.object, recovery::ExtentLedger::first_of(again.next),
-                      again.ledger.end_of(again.next));
+  const ExtentId block_end = again.sent.end_of(recovery::ExtentLedger::block_of(again.next));
+  return read_extents(again.sent, again.object, again.next,
+                      again.sent.map().next_clear({again.next, block_end}));
 }
 
-SourceRecheck::Found SourceRecheck::read(const std::vector<uint64_t>& crcs,
-                                         const recovery::ExtentLedger& sent) {
+SourceRecheck::Found SourceRecheck::read(const std::vector<uint64_t>& crcs) {
   reading_ = false;
   ++steps_;
   Again& again = objects_.front();
-  const recovery::BlockId block = again.next++;
-  ExtentId extent = recovery::ExtentLedger::first_of(block);
-  for (const uint64_t crc : crcs) (void)again.ledger.add(extent++, crc);
-  // At once: a file that changed need not be read to its end.
-  if (again.ledger.block_digest(block) != sent.block_digest(block)) return Found::kChanged;
-  return again.ledger.complete() ? Found::kSame : Found::kSameSoFar;
+  const recovery::BlockId block = recovery::ExtentLedger::block_of(again.next);
+  for (const uint64_t crc : crcs) {
+    const std::optional<uint64_t> known = again.sent.extent_crc(again.next);
+    if (known && *known != crc) return Found::kChanged;  // at once: it need not be read to its end
+    (void)again.found.add(again.next++, crc);
+  }
+  const std::optional<uint64_t> whole = again.sent.block_digest(block);
+  if (whole && whole != again.found.block_digest(block)) return Found::kChanged;
+  if (again.next < again.sent.map().end_id()) again.next = again.sent.map().next_set(again.next);
+  return again.next == again.sent.map().end_id() ? Found::kSame : Found::kSameSoFar;
 }
 
 void SourceRecheck::drop(ObjectId object) {

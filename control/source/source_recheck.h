@@ -3,7 +3,8 @@
 //
 // A ctime changes with a link or other rights as well, so it says that something happened, and not to what.
 // What was sent is right when all of it stood in the file at one moment. All of it was read before this
-// reading begins; if this finds the same bytes, they all stood there in between.
+// reading begins; if this finds the same bytes, they all stood there in between. Of an object that the peer
+// wants in parts that is what was read of it by then.
 //
 // Pure. It outlives attempts, so that a large file is read to its end however often the stream is lost.
 // SPDX-License-Identifier: Apache-2.0
@@ -23,17 +24,19 @@ ReadExtents read_extents(const recovery::ExtentLedger& ledger, ObjectId object, 
 
 class SourceRecheck {
  public:
-  // False: it is under way already. `ctime_ns`: before the reading. Objects without bytes need none.
-  bool add(ObjectId object, const recovery::Layout& layout, int64_t ctime_ns);
+  // False: it is under way already. `sent`: what is known of the bytes that were sent, some at least.
+  // `ctime_ns`: before the reading.
+  bool add(ObjectId object, const recovery::Layout& layout, const recovery::ExtentLedger& sent,
+           int64_t ctime_ns);
 
-  // The block that is to be read next, one at a time; each is answered by read() or failed().
+  // What is to be read next, a block or what was sent of it without a gap, one at a time; each is answered by
+  // read() or failed().
   std::optional<ReadExtents> next();
   bool reading() const { return reading_; }
   void failed() { reading_ = false; }
-  void drop(ObjectId object);  // not while it is read
-  // `sent`: what is known of the bytes that were sent.
+  void drop(ObjectId object);                                  // not while it is read
   enum class Found : uint8_t { kSameSoFar, kSame, kChanged };  // kSame: all of it; then take()
-  Found read(const std::vector<uint64_t>& crcs, const recovery::ExtentLedger& sent);
+  Found read(const std::vector<uint64_t>& crcs);
   int64_t take();  // the object is through: the ctime before it was read
 
   bool idle() const { return objects_.empty(); }
@@ -44,8 +47,9 @@ class SourceRecheck {
   struct Again {
     ObjectId object;
     int64_t ctime_ns = 0;
-    recovery::ExtentLedger ledger;
-    recovery::BlockId next;
+    recovery::ExtentLedger sent;  // as of the beginning
+    recovery::ExtentLedger found;
+    ExtentId next;
   };
   std::deque<Again> objects_;  // the first is being read
   bool reading_ = false;
