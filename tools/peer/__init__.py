@@ -5,7 +5,7 @@
 # keys.py      the keys of a flow                 source.py       the end that sends
 # control.py   TLS, frames, messages              destination.py  the end that receives
 # node.py      names, calls, sessions             names.py        names, asked for and answered
-# main.py      a command for a person
+# main.py      a command for a person             parts.py        parts of files, wanted of a source
 #
 # It needs python3-protobuf, python3-cryptography, protoc and openssl, and ordinary UDP and TCP sockets.
 # SPDX-License-Identifier: Apache-2.0

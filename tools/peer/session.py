@@ -44,6 +44,7 @@ class Abilities:
     lanes: int = 1
     protection: int = keys.AES_128_GCM  # the least
     reed_solomon: bool = False  # the source may send parity (1.12)
+    parts: bool = True  # as a source: to send only what is wanted (2.1.6)
     parity_demanded: bool = False  # there is no session without; only an initiator says so
     learn_address: bool = False  # we only call, and send from other ports than we say (1.10); an R of ours cannot learn
 
@@ -71,6 +72,7 @@ class Terms:
     discard: bool
     protection: int = keys.CRC
     reed_solomon: bool = False
+    parts: bool = False
 
     @property
     def crc(self):
@@ -124,6 +126,7 @@ class Session:
     keeps on disk what is kept here in memory. Source and Destination are the two halves."""
 
     role = 0
+    wants_parts = False  # as a destination that begins the session
 
     def __init__(self, node, session_id, initiator):
         self.node, self.id, self.initiator = node, session_id, initiator
@@ -226,12 +229,12 @@ class Session:
                              udp_checksum_needed=bool(own.address6), discard=own.discard,
                              udp_ports=own.ports[: own.lanes], learn_address=own.learn_address,
                              protection=own.protection, reed_solomon=own.reed_solomon,
-                             parity_demanded=own.parity_demanded)  # fmt: skip
+                             parity_demanded=own.parity_demanded, parts=self.wants_parts)  # fmt: skip
             _, agreed = self.stream.expect("specification_set", timeout_s=None)
             self._check(agreed)
             self.terms = Terms(agreed.lanes, agreed.chunk_bytes, agreed.extent_bytes, agreed.partition_bytes,
                                agreed.crc_kind, agreed.rate_bps, agreed.data_ip, list(agreed.udp_ports),
-                               own.discard, agreed.protection, agreed.reed_solomon)  # fmt: skip
+                               own.discard, agreed.protection, agreed.reed_solomon, agreed.parts)  # fmt: skip
         else:
             if self.specification is None:
                 _, self.specification = self.stream.expect("specification")
@@ -252,6 +255,7 @@ class Session:
                 and agreed.partition_bytes and agreed.partition_bytes % agreed.extent_bytes == 0
                 and agreed.learns_address == own.learn_address
                 and own.reed_solomon >= agreed.reed_solomon >= own.parity_demanded and not agreed.raptorq
+                and agreed.parts == self.wants_parts
                 and own.protection <= agreed.protection <= keys.AES_256_GCM
                 and 0 < agreed.rate_bps <= own.rate_bps and agreed.crc_kind in own.crc_kinds):  # fmt: skip
             self.stream.fail(INCOMPATIBLE, "the SpecificationSet goes beyond the Specification")
@@ -277,13 +281,14 @@ class Session:
         if asked.parity_demanded and not coded and not asked.discard:
             self.stream.fail(INCOMPATIBLE, "an erasure code is demanded that is not known here")
         extent = 1 << (extent.bit_length() - 1)
+        parts = asked.parts and own.parts and asked.role == 2
         self.terms = Terms(lanes, chunk // 4 * 4, extent, 16 * extent, kinds[0], min(asked.rate_bps_max, own.rate_bps),
-                           theirs[family], list(asked.udp_ports)[:lanes], asked.discard, protection, coded)  # fmt: skip
+                           theirs[family], list(asked.udp_ports)[:lanes], asked.discard, protection, coded, parts)  # fmt: skip
         self.stream.send("specification_set", lanes=lanes, chunk_bytes=chunk // 4 * 4, extent_bytes=extent,
                          partition_bytes=self.terms.partition_bytes, crc_kind=kinds[0], rate_bps=self.terms.rate_bps,
                          udp_checksum=asked.udp_checksum_needed or family == 1, data_ip=mine[family],
                          udp_ports=own.ports[:lanes], protection=protection, reed_solomon=coded,
-                         parity_demanded=asked.parity_demanded and coded)  # fmt: skip
+                         parity_demanded=asked.parity_demanded and coded, parts=parts)  # fmt: skip
 
     # ---- lanes ------------------------------------------------------------------------------------
 

@@ -7,46 +7,13 @@ import types
 
 from . import coding, kept, packs, times, wire
 from .control import INCOMPATIBLE
+from .outgoing import Outgoing
+from .parts import Parts
 from .sending_lane import MS, SendingLane
 from .session import MAX_RANGES, Session, fold
 
 INTEGRITY = 11
 PARITY_OF_BLOCK = 16  # repair symbols that follow an extent, for each block; how many is the source's choice
-
-
-class Outgoing:
-    """One file, and what is known of it at both ends."""
-
-    def __init__(self, path, kind=packs.FILE, members=0, content=None):
-        self.path, self.kind, self.members = path, kind, members
-        self.fd = os.open(path, os.O_RDONLY) if content is None else os.memfd_create("pack")
-        if content is not None:
-            os.write(self.fd, content)
-        self.stat = os.fstat(self.fd)
-        self.size = self.stat.st_size
-        self.crcs = {}  # extent -> CRC of what we read there
-        self.held = set()  # extents that the destination has said it has
-        self.sent = {}  # extent whose first pass has left -> number of its lane
-        self.digest_told = self.done = False
-
-    def holes(self, extent_bytes):
-        """Of whole extents (2.10)."""
-        found, at = [], 0
-        while self.kind == packs.FILE and at < self.size:
-            try:
-                data = os.lseek(self.fd, at, os.SEEK_DATA)
-            except OSError:  # none up to the end
-                data = self.size
-            begin = -(-at // extent_bytes) * extent_bytes
-            end = data if data == self.size else data // extent_bytes * extent_bytes
-            if begin < end:
-                found.append({"offset": begin, "length": end - begin})
-            at = self.size if data == self.size else os.lseek(self.fd, data, os.SEEK_HOLE)
-        return sorted(sorted(found, key=lambda hole: -hole["length"])[:64], key=lambda hole: hole["offset"])
-
-    def unchanged(self):
-        now = os.fstat(self.fd)
-        return (now.st_size, now.st_mtime_ns) == (self.stat.st_size, self.stat.st_mtime_ns)
 
 
 class Source(Session):
@@ -58,10 +25,11 @@ class Source(Session):
         self.files = self.opened(paths, keep)
         self._offer = {"destination": destination, "overwrite": overwrite, "keep": keep, "mkdir": mkdir,
                        "destination_is_directory": is_directory or len(self.files) > 1}  # fmt: skip
-        self._partitions = collections.deque()
+        self.partitions = collections.deque()
         self._may_send = False
         self._allowance_bits, self._last_ns = 0, time.monotonic_ns()
         self.chunks_sent = self.repairs_sent = self.parity_sent = 0
+        self._parts = Parts(self)
         self.failed = {}  # number of a file -> names that the destination calls failed, and why
 
     @staticmethod
@@ -115,8 +83,10 @@ class Source(Session):
     def begin(self, goes_on):
         """Nothing is sent before the last ObjectState."""
         self._goes_on, self._may_send, self._limit_bps = goes_on, False, None
+        self._parts.begin()
         for file in self.files:
             file.held.clear()
+            file.told.clear()
             file.digest_told = False
             if not goes_on:
                 file.sent.clear()
@@ -130,6 +100,12 @@ class Source(Session):
         self._take_held(state.object, state.held)
         if state.done and state.object < len(self.files):
             self._take_digest(self.files[state.object], state.digest)
+
+    def on_want(self, message):
+        self._parts.want(message)
+
+    def on_digests_wanted(self, message):
+        self._parts.want_digests(message)
 
     def on_rate_limit(self, message):
         """0: the destination sets no limit any more."""
@@ -149,7 +125,7 @@ class Source(Session):
                 file.held.discard(extent)
                 begin, length = extent * extent_bytes, self.extent_length(file, extent)
                 whole = each.offset <= begin and end >= begin + length
-                if whole and extent not in file.sent and extent not in file.crcs:
+                if whole and extent not in file.sent and (self.terms.parts or extent not in file.crcs):
                     continue
                 # Parts of an extent go where the destination has the rest of it.
                 number = file.sent.get(extent, need.lane)
@@ -183,8 +159,10 @@ class Source(Session):
 
     def _take_digest(self, file, digest):
         """The destination has the file. It is ours only if it is what we read, all of it."""
-        self._read_unknown(file)
-        if digest != fold(file, file.crcs, self.terms.extent_bytes, self.terms.crc):
+        if not self.terms.parts:
+            self._read_unknown(file)
+        known = len(file.crcs) == self.extents_of(file)  # in parts it is the destination's business
+        if known and digest != fold(file, file.crcs, self.terms.extent_bytes, self.terms.crc):
             self.stream.fail(INTEGRITY, f"{file.path}: the destination has another digest")
         file.done = True
         file.held = set(range(self.extents_of(file)))
@@ -202,6 +180,7 @@ class Source(Session):
             last = self.extents_of(file) if end == file.size else end // extent_bytes
             found = range(-(-each.offset // extent_bytes), last)
             file.held.update(found)
+            file.told.update(found)
             for lane in self.lanes:
                 lane.opened -= {(number, extent) for extent in found} - lane.listed
 
@@ -214,10 +193,10 @@ class Source(Session):
                 for extent in sorted(file.sent.keys() - file.held):
                     self._say_sent(number, extent, 1, file.sent[extent])
             return
-        self._partitions.clear()
-        for number, file in enumerate(self.files):
+        self.partitions.clear()
+        for number, file in enumerate([] if self.terms.parts else self.files):
             for first in range(0, self.extents_of(file), per_partition):
-                self._partitions.append((number, first, min(per_partition, self.extents_of(file) - first)))
+                self.partitions.append((number, first, min(per_partition, self.extents_of(file) - first)))
 
     # ---- datagrams that come: statuses ------------------------------------------------------------
 
@@ -258,6 +237,9 @@ class Source(Session):
                     self._probe(lane, now)
                     self._report_what_left(lane, now)
                     break
+        if self.terms.parts:
+            self._parts.tick(now)
+            return
         for number, file in enumerate(self.files):
             if self._may_send and not file.digest_told and len(file.sent.keys() | file.held) == self.extents_of(file):
                 self._say_digest(number, file)
@@ -299,6 +281,7 @@ class Source(Session):
         if not flags and not lane.chunks:
             file.sent[extent] = self.lanes.index(lane)
             file.crcs[extent] = lane.extent_crc
+            self._parts.was_read(number, extent)
             if self.terms.reed_solomon:
                 blocks = coding.Blocks(self.terms, self.extent_length(file, extent)).blocks
                 lane.parity.extend((number, extent, block, symbol)
@@ -325,9 +308,9 @@ class Source(Session):
 
     def _open_extent(self, lane):
         while not lane.extents:
-            if not self._partitions:
+            if not self.partitions:
                 return False
-            number, first, count = lane.partition = self._partitions.popleft()
+            number, first, count = lane.partition = self.partitions.popleft()
             lane.said_sent = first
             held = self.files[number].held
             lane.extents.extend((number, extent) for extent in range(first, first + count) if extent not in held)
@@ -378,7 +361,7 @@ class Source(Session):
         self.stream.send("file_digest", object=number, size=file.size, digest=digest)
         file.digest_told = True
 
-    def _read_extent(self, file, extent):
+    def read_extent(self, file, extent):
         data = os.pread(file.fd, self.extent_length(file, extent), extent * self.terms.extent_bytes)
         file.crcs[extent] = self.terms.crc.of(data)
 
@@ -386,4 +369,4 @@ class Source(Session):
         """What the destination had already, of which we have no CRC of our own."""
         for extent in range(self.extents_of(file)):
             if extent not in file.crcs:
-                self._read_extent(file, extent)
+                self.read_extent(file, extent)
