@@ -25,6 +25,9 @@ std::vector<Message> words() {
           Need{.ranges = {{.offset = 0, .length = kExtent}}},
           FileDigest{.size_bytes = Scene{}.sizes[0]},
           FileDone{},
+          Want{},  // these three only where parts were agreed upon
+          ExtentDigests{},
+          DigestsWanted{},
           SessionDone{}};
 }
 

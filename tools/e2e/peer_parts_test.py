@@ -1,12 +1,16 @@
 # The small peer of tools/peer as a source of which a destination wants parts of files: the golden words of
-# docs/WIRE.md, 2.1.6, and whole sessions with a destination of its own kind that wants them in an odd order.
+# docs/WIRE.md, 2.1.6, and whole sessions with a destination that wants them in an odd order. A node is such a source as
+# well.
 # SPDX-License-Identifier: Apache-2.0
 import concurrent.futures
 import os
 
 import pytest
+from harness import veth_missing
 from harness.system import free_ports
 from peer_alone_test import documented
+from stranger import met, receive
+from transfers import MIB, make_file
 
 import peer
 from peer.control import pb
@@ -139,4 +143,50 @@ def test_a_source_that_sends_everything_is_not_one_of_several(two):
     (giver.folder / "file").write_bytes(b"x")
     with pytest.raises(peer.Failed) as failed:
         get(taker, giver, ["file"])
+    assert failed.value.code == 15
+
+
+# ---- a node is the source ---------------------------------------------------------------------------
+
+_reason = veth_missing()
+with_a_node = pytest.mark.skipif(_reason is not None, reason=str(_reason))
+
+
+@pytest.fixture(scope="module")
+def meeting():
+    with met() as one:
+        yield one
+
+
+@with_a_node
+@pytest.mark.parametrize("abilities", [{}, {"lose_one_in": 10, "lanes": 2, "ports": [46000, 46001]}], ids=["one", "lossy"])
+def test_a_node_sends_what_is_wanted(meeting, abilities):
+    taker = meeting.peer(destination=Wanting, extent_bytes=EXTENT, **abilities)
+    receive(meeting, taker, [make_file(meeting.node, size) for size in (0, 1, 5 * EXTENT + 9, 2 * MIB)])
+
+
+@with_a_node
+def test_a_node_that_finds_its_file_changed_says_no_digest(meeting):
+    path = make_file(meeting.node, 8 * EXTENT)
+
+    class Changing(Wanting):
+        def want(self, number, odd, **more):
+            with path.open("ab") as file:
+                file.write(b"x")
+            super().want(number, odd, **more)
+
+    with pytest.raises(peer.Failed) as failed:
+        receive(meeting, meeting.peer(destination=Changing, extent_bytes=EXTENT), [path])
+    assert failed.value.code == 11
+
+
+@with_a_node
+def test_a_node_that_was_not_asked_for_parts_hears_no_wants(meeting):
+    class Impatient(peer.Destination):
+        def begin(self, goes_on):
+            super().begin(goes_on)
+            self.stream.send("want", object=0, ranges=[{"offset": 0, "length": EXTENT}])
+
+    with pytest.raises(peer.Failed) as failed:
+        receive(meeting, meeting.peer(destination=Impatient), [make_file(meeting.node, MIB)])
     assert failed.value.code == 15
