@@ -218,7 +218,9 @@ uint64_t Sender::cut_at(uint64_t offset) const {
 void Sender::place(FlowRef flow, const Part& part, uint64_t sent_end) {
   Object& object = objects_[part.object];
   const uint64_t end = part.offset + part.length;
-  object.given.set({object.given.extent_at(part.offset), object.given.extent_at(end - 1).plus(1)});
+  const ExtentRun run{object.given.extent_at(part.offset), object.given.extent_at(end - 1).plus(1)};
+  object.given.set(run);
+  if (object.wanted.clear(run) != 0 && object.wanted.set_extents() == 0) wanted_.erase(part.object);
   object.placed[part.offset] = {.end = end, .sent_end = sent_end, .flow = flow};
 }
 

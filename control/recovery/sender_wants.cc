@@ -108,17 +108,15 @@ void Sender::end_wants(ObjectId id) {
 // Of the objects that are open; those of others wait.
 std::optional<Sender::Part> Sender::take_wanted_part() {
   for (const ObjectId id : wanted_) {
-    Object& object = objects_[id];
+    const Object& object = objects_[id];
     if (!object.open) continue;
     const ExtentId first = object.wanted.next_set(ExtentId(0));
     const ExtentRun run{first, object.wanted.next_clear({first, object.wanted.end_id()})};
     const Range range = object.wanted.bytes_of(run);
-    const Part part{.object = id,
-                    .offset = range.offset,
-                    .length = std::min(range.length, cut_at(range.offset) - range.offset),
-                    .reported_end = range.offset};
-    want_no_more(id, {{.offset = part.offset, .length = part.length}});
-    return part;
+    return Part{.object = id,
+                .offset = range.offset,
+                .length = std::min(range.length, cut_at(range.offset) - range.offset),
+                .reported_end = range.offset};
   }
   return std::nullopt;
 }
