@@ -106,6 +106,103 @@ TEST_F(SenderLegs, WhatAPeerHadToldAndDoesNotListOnANewLegIsSentAgain) {
   EXPECT_EQ(sender_.bytes_held(), 7U * kExtent);
 }
 
+// A lane has a part of several extents. The second leg joins, and the peer has lost some of what it told.
+class SenderLoses : public SenderLegs {
+ protected:
+  SenderLoses() {
+    sender_.start_attempt(kLeg, 1, {.partition_bytes = 4 * kExtent, .short_bytes = 0, .lane_rate_bps = 1}, 0);
+    sender_.object_opened(kFirst);
+    sender_.peer_said_all();
+    (void)sender_.take_actions();
+  }
+  void extent_sent(FlowRef flow, uint64_t extent) {
+    sender_.on_event(
+        {.kind = EventKind::kExtentSent, .offset = extent * kExtent, .length = kExtent, .digest = extent + 1},
+        flow);
+  }
+  std::vector<std::pair<FlowRef, uint64_t>> second_joins_and_peer_lost(ExtentId extent) {
+    sender_.peer_has(kFirst, {extents(extent)});
+    sender_.note_told(kSecondLeg);
+    sender_.add_leg(kSecondLeg, 1, kOptions);
+    sender_.peer_said_all(kSecondLeg);
+    return given_to(sender_.take_actions());
+  }
+};
+
+TEST_F(SenderLoses, OfAPartThatALaneHasOnlyWhatIsLostIsGivenAgain) {
+  extent_sent(on_lane(0), 0);
+  extent_sent(on_lane(0), 1);
+  EXPECT_EQ(second_joins_and_peer_lost(ExtentId(1)),
+            (std::vector<std::pair<FlowRef, uint64_t>>{{on_lane(0, kSecondLeg), 1}}));
+  // The rest stays with its lane, whatever other legs do, and goes to others when its own leg ends.
+  sender_.drop_leg(kSecondLeg);
+  sender_.add_leg(kSecondLeg, 1, kOptions);
+  sender_.peer_said_all(kSecondLeg);
+  EXPECT_EQ(given_to(sender_.take_actions()),
+            (std::vector<std::pair<FlowRef, uint64_t>>{{on_lane(0, kSecondLeg), 1}}));
+  sender_.drop_leg(kLeg);
+  EXPECT_EQ(given_to(sender_.take_actions()),
+            (std::vector<std::pair<FlowRef, uint64_t>>{{on_lane(0, kSecondLeg), 0}}));
+}
+
+TEST_F(SenderLoses, ALaneThatStandsStillReportsWhatLeftOnBothSidesOfWhatIsLost) {
+  for (uint64_t extent = 0; extent < 3; ++extent) extent_sent(on_lane(0), extent);
+  (void)second_joins_and_peer_lost(ExtentId(1));
+  sender_.tick(1'000'000'000);
+  const Sender::Actions actions = sender_.take_actions();
+  ASSERT_EQ(actions.sent.size(), 1U);
+  EXPECT_EQ(actions.sent[0].flow, on_lane(0));
+  EXPECT_EQ(actions.sent[0].range, extents(ExtentId(0), 3));
+}
+
+TEST_F(SenderLoses, ALaneThatStandsStillDoesNotReportWhatAnotherSent) {
+  EXPECT_EQ(second_joins_and_peer_lost(ExtentId(0)),
+            (std::vector<std::pair<FlowRef, uint64_t>>{{on_lane(0, kSecondLeg), 0}}));
+  extent_sent(on_lane(0, kSecondLeg), 0);
+  sender_.tick(1'000'000'000);
+  const Sender::Actions actions = sender_.take_actions();
+  ASSERT_EQ(actions.sent.size(), 1U);
+  EXPECT_EQ(actions.sent[0].flow, on_lane(0, kSecondLeg));
+}
+
+TEST_F(SenderLoses, WhatThePeerAskedForAgainBeforeALegJoinedStaysWithItsLane) {
+  extent_sent(on_lane(0), 0);
+  sender_.peer_has(kFirst, {extents(ExtentId(0))});
+  sender_.note_told(kSecondLeg);
+  sender_.peer_needs(kFirst, on_lane(0), {extents(ExtentId(0))});
+  sender_.add_leg(kSecondLeg, 1, kOptions);
+  sender_.peer_said_all(kSecondLeg);
+  EXPECT_TRUE(given_to(sender_.take_actions()).empty());
+  sender_.drop_leg(kSecondLeg);
+  sender_.add_leg(kSecondLeg, 1, kOptions);
+  sender_.peer_said_all(kSecondLeg);
+  EXPECT_TRUE(given_to(sender_.take_actions()).empty()) << "its lane repairs it";
+}
+
+TEST_F(SenderLoses, WhatIsRepairedIsNotGivenAgainForWhatIsLostBesideIt) {
+  sender_.peer_has(kFirst, {extents(ExtentId(0), 8)});
+  sender_.note_told(kSecondLeg);
+  sender_.peer_needs(kFirst, on_lane(0), {extents(ExtentId(2))});
+  sender_.add_leg(kSecondLeg, 1, kOptions);
+  sender_.peer_lists(kSecondLeg, kFirst, {extents(ExtentId(0), 2), extents(ExtentId(3), 4)});
+  sender_.peer_said_all(kSecondLeg);
+  EXPECT_EQ(given_to(sender_.take_actions()),
+            (std::vector<std::pair<FlowRef, uint64_t>>{{on_lane(0, kSecondLeg), 7}}));
+}
+
+// Two workers that were found have the same extent, one of them also what follows.
+TEST_F(SenderLegs, WhatAFoundWorkerHasQueuedIsNotGivenAgainWhenAnotherLegEnds) {
+  sender_.start_attempt(kLeg, 2, kOptions, 0);
+  sender_.adopt({.kind = EventKind::kQueued, .offset = 0, .length = 8 * kExtent}, on_lane(0));
+  sender_.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, on_lane(1));
+  sender_.object_opened(kFirst);
+  sender_.peer_said_all();
+  sender_.add_leg(kSecondLeg, 1, kOptions);
+  sender_.peer_said_all(kSecondLeg);
+  sender_.drop_leg(kSecondLeg);
+  EXPECT_TRUE(given_to(sender_.take_actions()).empty());
+}
+
 TEST_F(SenderLegs, WhatAPeerTellsWhileALegJoinsItNeedNotListThere) {
   sender_.peer_said_all();
   sender_.note_told(kSecondLeg);

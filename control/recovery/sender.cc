@@ -108,7 +108,11 @@ void Sender::give_again(ObjectId id) {
   object.given = object.at_peer;
   for (const auto& [offset, placed] : object.placed)
     object.given.set({object.given.extent_at(offset), object.given.extent_at(placed.end - 1).plus(1)});
-  object.next_offset = 0;
+  give_from_start(id);
+}
+
+void Sender::give_from_start(ObjectId id) {
+  objects_[id].next_offset = 0;
   cursor_ = std::min(cursor_, id);
   short_cursor_ = std::min(short_cursor_, id);
 }
@@ -221,7 +225,14 @@ void Sender::place(FlowRef flow, const Part& part, uint64_t sent_end) {
   const ExtentRun run{object.given.extent_at(part.offset), object.given.extent_at(end - 1).plus(1)};
   object.given.set(run);
   if (object.wanted.clear(run) != 0 && object.wanted.set_extents() == 0) wanted_.erase(part.object);
-  object.placed[part.offset] = {.end = end, .sent_end = sent_end, .flow = flow};
+  add_placed(object, part.offset, {.end = end, .sent_end = sent_end, .flow = flow});
+}
+
+// Of two lanes that have the same extent, as workers that were found may, the one that has more from there on
+// is remembered, so that nothing of it is taken for left over.
+void Sender::add_placed(Object& object, uint64_t offset, const Placed& placed) {
+  const auto [at, is_new] = object.placed.try_emplace(offset, placed);
+  if (!is_new && at->second.end < placed.end) at->second = placed;
 }
 
 void Sender::give_parts() {
@@ -309,11 +320,22 @@ void Sender::tick(uint64_t now_ns) {
   for (auto& [flow, work] : lanes_) {
     if (now_ns - std::min(now_ns, work.moved_ns) < kStuckNs) continue;
     for (Part& part : work.parts) {
-      const Placed* placed = placed_at(objects_[part.object], part.offset);
-      if (placed != nullptr && placed->sent_end > part.reported_end)
-        report_sent(flow, &part, placed->sent_end);
+      const uint64_t end = sent_until(flow, part);
+      if (end > part.reported_end) report_sent(flow, &part, end);
     }
   }
+}
+
+// How far this lane is with its part, of which the peer may have lost pieces that others send now.
+uint64_t Sender::sent_until(FlowRef flow, const Part& part) const {
+  const uint64_t part_end = part.offset + part.length;
+  const std::map<uint64_t, Placed>& placed = objects_[part.object].placed;
+  uint64_t end = part.offset;
+  for (auto at = placed.lower_bound(part.offset); at != placed.end() && at->first < part_end; ++at) {
+    const bool sent = at->second.flow == flow && at->second.sent_end > at->first;
+    if (sent) end = std::min(at->second.sent_end, part_end);
+  }
+  return end;
 }
 
 bool Sender::has_work(FlowRef flow, const board::FlowState& state) const {

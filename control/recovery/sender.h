@@ -199,7 +199,10 @@ class Sender {
   void order(const LaneCommand& command);
   void cut_parts();
   void compare_lists(LegId leg);
+  bool lose(Object& object, ExtentRun extents);
+  static void take_from_lanes(Object& object, Range range);
   void give_again(ObjectId id);
+  void give_from_start(ObjectId id);
   void give_parts();
   bool has_room(const LaneWork& work) const;
   std::optional<Part> take_next_part();
@@ -215,6 +218,8 @@ class Sender {
   void check_wants(ObjectId id) const;
   bool is_short(const Object& object) const { return object.layout.size_bytes <= options_.short_bytes; }
   void place(FlowRef flow, const Part& part, uint64_t sent_end);
+  static void add_placed(Object& object, uint64_t offset, const Placed& placed);
+  uint64_t sent_until(FlowRef flow, const Part& part) const;
   void extent_sent(const board::Event& event, FlowRef flow);
   void partition_sent(const board::Event& event, FlowRef flow);
   void add_crc(ObjectId id, ExtentId extent, uint64_t crc);

@@ -92,19 +92,44 @@ void Sender::compare_lists(LegId leg) {
     bool lost = false;
     for (ExtentId at = before.next_set(ExtentId(0)); at < before.end_id() && !object.done;) {
       const ExtentId end = before.next_clear({at, before.end_id()});
-      for (const ExtentRun& run : told.mapped().listed[id].missing({at, end})) {
-        const uint64_t bytes = object.at_peer.clear(run);
-        bytes_held_ -= bytes;
-        lost |= bytes != 0;
-        const Range range = object.at_peer.bytes_of(run);
-        std::erase_if(object.placed, [&](const auto& each) {
-          return each.first < range.end() && range.offset < each.second.end;
-        });
-      }
+      for (const ExtentRun& run : told.mapped().listed[id].missing({at, end})) lost |= lose(object, run);
       at = before.next_set(end);
     }
-    if (lost) give_again(id);
+    if (lost) give_from_start(id);
   }
+}
+
+// Of these extents the peer has lost what it had: that is left to give. False: it had none, or has asked for
+// them again by now, which its lane knows.
+bool Sender::lose(Object& object, ExtentRun extents) {
+  bool lost = false;
+  for (ExtentId at = object.at_peer.next_set(extents.first); at < extents.end;) {
+    const ExtentRun run{at, object.at_peer.next_clear({at, extents.end})};
+    bytes_held_ -= object.at_peer.clear(run);
+    object.given.clear(run);
+    take_from_lanes(object, object.at_peer.bytes_of(run));
+    lost = true;
+    at = object.at_peer.next_set(run.end);
+  }
+  return lost;
+}
+
+// What a lane has on either side of the range it keeps.
+void Sender::take_from_lanes(Object& object, Range range) {
+  std::vector<std::pair<uint64_t, Placed>> kept;
+  const auto keep = [&kept](const Placed& placed, uint64_t offset, uint64_t end) {
+    if (offset >= end) return;
+    const uint64_t sent_end = std::clamp(placed.sent_end, offset, end);
+    kept.push_back({offset, {.end = end, .sent_end = sent_end, .flow = placed.flow}});
+  };
+  std::erase_if(object.placed, [&](const auto& each) {
+    const Placed& placed = each.second;
+    if (each.first >= range.end() || range.offset >= placed.end) return false;
+    keep(placed, each.first, range.offset);
+    keep(placed, range.end(), placed.end);
+    return true;
+  });
+  for (const auto& [offset, placed] : kept) add_placed(object, offset, placed);
 }
 
 void Sender::peer_said_all(LegId leg) {

@@ -184,8 +184,8 @@ TEST_F(Sending, WhatFailedIsSaidAgainToWhoDoesNotListItAnyMore) {
   EXPECT_EQ(said, std::vector<ObjectId>{ObjectId(0)});
 }
 
-// A control that ends before its journal has the CRCs of what it sent reads the object again, and finds another
-// digest if its files have changed since.
+// A control that ends before its journal has the CRCs of what it sent reads the object again, and finds
+// another digest if its files have changed since.
 TEST_F(Sending, TheJournalHearsOfAnObjectSoonAfterItsDigestWasSaid) {
   say_all();
   const board::FlowSlot slot{};
