@@ -137,6 +137,11 @@ class Receiver {
   // The file has its name, and its extents need no sync any more.
   void set_done(ObjectId object, uint64_t digest);
   void begin_anew(ObjectId object);  // its unfinished file is gone
+  // These extents are worth nothing, whoever wrote them: workers take them again, and who sent them is asked
+  // for them. With a block whose CRCs were folded all of it goes. False: a sync or a reading is under way
+  // that concerns them.
+  bool forget(ObjectId object, ExtentRun extents);
+  uint64_t forgettings() const { return forgettings_; }  // so often something was forgotten
   // Of a file that was just made: these whole extents are zeros, for ever, and need not come.
   void put_zeros(ObjectId object, const std::vector<Range>& ranges);
   // Nothing of it will have a name: it counts as done, and workers hold no part of it any more. Not while a
@@ -250,6 +255,7 @@ class Receiver {
   uint64_t bytes_written_ = 0;
   uint64_t unsynced_bytes_ = 0;  // of batches under way, too
   uint64_t unread_bytes_ = 0;
+  uint64_t forgettings_ = 0;
   struct Reading {
     ObjectId object;
     ExtentLedger::Piece piece;

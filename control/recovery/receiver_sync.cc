@@ -81,6 +81,7 @@ bool Receiver::sync_failed(ObjectId id) {
 void Receiver::forget_and_need(ObjectId id, std::vector<ExtentId> extents) {
   if (extents.empty()) return;
   Object& object = objects_[id];
+  ++forgettings_;
   object.fence = {};
   std::vector<Query> pieces;
   for (const Range& range : join_extents(object.written, std::move(extents))) {

@@ -6,6 +6,8 @@
 // The unread bytes of an object are read from its start to its end. What arrives meanwhile is not among them;
 // the block that it fills up is read with them, since of a full block only one digest is known.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "control/recovery/receiver.h"
 
 namespace sluice::recovery {
@@ -79,6 +81,38 @@ Range Receiver::forget_unread(ObjectId id, Range unread) {
   }
   forget_and_need(id, std::move(extents));
   return range;
+}
+
+bool Receiver::forget(ObjectId id, ExtentRun run) {
+  Object& object = objects_[id];
+  if (object.done) return true;
+  const bool some_count = object.written.next_set(run.first) < run.end;
+  if (some_count && (object.sync_under_way || object.finishing || reading_)) return false;
+  object.source_digest.reset();
+  std::vector<ExtentId> extents;
+  for (ExtentId extent = run.first; extent < run.end; ++extent) {
+    if (object.ledger.map().is_set(extent)) continue;
+    extents.push_back(extent);
+    const auto crc = object.unsynced.find(extent);
+    if (crc == object.unsynced.end()) continue;  // a worker wrote it, and nobody counted it
+    const uint64_t bytes = object.written.range_of(extent).length;
+    object.digest ^= shifted(object, extent, crc->second);
+    object.unsynced.erase(crc);
+    object.written.clear(extent);
+    object.unsynced_bytes -= bytes;
+    unsynced_bytes_ -= bytes;
+    bytes_written_ -= bytes;
+  }
+  forget_and_need(id, std::move(extents));
+  const ExtentMap& durable = object.ledger.map();
+  for (ExtentId at = durable.next_set(run.first); at < run.end; at = durable.next_set(at)) {
+    const Range range = forget_unread(id, object.written.range_of(at));
+    if (object.unread.extents() == 0) continue;
+    const ExtentRun gone = object.unread.whole_in(range);
+    const ExtentId first = std::max(gone.first, object.unread_from);
+    if (first < gone.end) unread_bytes_ -= object.unread.clear(ExtentRun{.first = first, .end = gone.end});
+  }
+  return true;
 }
 
 }  // namespace sluice::recovery
