@@ -38,7 +38,8 @@ void ExtentCheck::written(LegId leg, ObjectId id, ExtentId extent, uint64_t crc)
   if (const std::optional<LegId> source = object->second.sources.at(extent)) {
     const auto known = crcs_.find(place);
     if (known != crcs_.end() && known->second == crc) return;
-    if (*source != leg) {
+    // Without the CRC nobody knows whether who was asked wrote other bytes.
+    if (*source != leg && (known != crcs_.end() || !was_asked(leg, place))) {
       return in_conflict(
           {.object = id, .extent = extent, .first = *source, .second = leg, .asked = was_asked(leg, place)});
     }
@@ -48,10 +49,23 @@ void ExtentCheck::written(LegId leg, ObjectId id, ExtentId extent, uint64_t crc)
   }
   Leg& state = legs_[leg];
   const auto said = state.digests.find(place);
-  if (said == state.digests.end()) return keep(leg, place, crc);
+  if (said == state.digests.end()) {
+    if (const std::optional<LegId> other = who_said(place, crc)) return judge(*other, place, crc, crc);
+    return keep(leg, place, crc);
+  }
   const uint64_t digest = said->second;
   state.digests.erase(said);
   judge(leg, place, crc, digest);
+}
+
+// Of an extent that was asked of two, a worker may fill in what comes of both, and calls it that of the
+// first. The bytes are those of whoever says their digest.
+std::optional<LegId> ExtentCheck::who_said(Place place, uint64_t crc) const {
+  for (const auto& [leg, state] : legs_) {
+    const auto said = state.digests.find(place);
+    if (said != state.digests.end() && said->second == crc) return leg;
+  }
+  return std::nullopt;
 }
 
 void ExtentCheck::keep(LegId leg, Place place, uint64_t crc) {
@@ -80,7 +94,8 @@ void ExtentCheck::said(LegId leg, ObjectId id, ExtentId first, std::span<const u
     std::optional<uint64_t> crc;
     if (writes != writes_.end()) {
       for (const Write& write : writes->second) {
-        if (write.leg == leg) crc = write.crc;
+        const bool its_bytes = was_asked(leg, place) && write.crc == digests[index];
+        if (write.leg == leg || (!crc && its_bytes)) crc = write.crc;
       }
     }
     if (crc) {

@@ -50,7 +50,7 @@ class ExtentCheck {
     std::vector<Verdict> confirmed;  // hand the event to the Receiver, tell Planner::arrived
     std::vector<Verdict> wrong;  // the source said another digest than was written: forgotten, fetch again
     std::vector<Conflict> conflicts;  // forgotten here, and not there any more: fetch again
-    // A leg wrote once more what it had brought, maybe with other bytes: forgotten here, fetch it again.
+    // Written once more, maybe with other bytes: forgotten here, fetch it again.
     std::vector<Verdict> rewritten;
     std::vector<LegId> in_arrears;  // owes more digests than kWritesMax
     bool empty() const {
@@ -105,6 +105,7 @@ class ExtentCheck {
   };
 
   bool was_asked(LegId leg, Place place) const;
+  std::optional<LegId> who_said(Place place, uint64_t crc) const;
   bool others_were_asked(LegId leg, Place place) const;
   void keep(LegId leg, Place place, uint64_t crc);
   void judge(LegId leg, Place place, uint64_t written, uint64_t said);

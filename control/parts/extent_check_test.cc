@@ -219,5 +219,24 @@ TEST(ExtentCheck, ConfirmsOnlyWhatOneLegHasWrittenAndSaid) {
   }
 }
 
+// A worker fills in an extent with what comes of both who were asked for it.
+TEST(ExtentCheck, ASourceVouchesForTheBytesOfAnExtentThatAnotherBegan) {
+  for (const bool said_first : {true, false}) {
+    ExtentCheck check;
+    check.add(kFile, 4);
+    for (const LegId leg : {LegId(0), LegId(1)}) check.asked(leg, kFile, extents(0, 2));
+    const std::vector<uint64_t> digests{7, 9};
+    if (said_first) check.said(LegId(1), kFile, ExtentId(0), digests);
+    for (const uint64_t extent : {0, 1}) check.written(LegId(0), kFile, ExtentId(extent), 7);
+    if (!said_first) check.said(LegId(1), kFile, ExtentId(0), digests);
+    const ExtentCheck::Verdicts verdicts = check.take_verdicts();
+    ASSERT_EQ(verdicts.confirmed.size(), 1U) << "of the other one the digest differs";
+    EXPECT_EQ(verdicts.confirmed[0].extent, ExtentId(0));
+    EXPECT_EQ(verdicts.confirmed[0].leg, LegId(1));
+    EXPECT_TRUE(verdicts.wrong.empty()) << "the first has not said its digest yet";
+    check.check_invariants();
+  }
+}
+
 }  // namespace
 }  // namespace sluice::parts
