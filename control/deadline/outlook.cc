@@ -48,9 +48,7 @@ void Outlook::sample(const std::string& id, const Sample& sample, uint64_t now_n
     if (name == id || !other.load.running || !other.load.path.shares_with(path)) continue;
     if (measured.sample.limit == Limit::kCap) measured.sample.limit = other.limit;
   }
-  std::deque<Measured>& all = measured_[path];
-  all.push_back(measured);
-  if (all.size() > kSamplesMax) all.pop_front();
+  heard(path, measured.sample, now_ns);
 }
 
 void Outlook::ended(const Path& path, const Whole& whole, uint64_t now_ns) {
@@ -74,6 +72,12 @@ double Outlook::besides_s(const Path& path, uint64_t bytes, uint64_t now_ns) con
     ++count;
   }
   return count == 0 ? 0 : sum_s / static_cast<double>(count);
+}
+
+void Outlook::heard(const Path& path, const Sample& sample, uint64_t now_ns) {
+  std::deque<Measured>& all = measured_[path];
+  all.push_back({.at_ns = now_ns, .sample = sample});
+  if (all.size() > kSamplesMax) all.pop_front();
 }
 
 std::optional<Speed> Outlook::speed(const Path& path, uint64_t now_ns) const {

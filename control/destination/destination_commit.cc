@@ -136,6 +136,7 @@ void DestinationEnd::say_durable(ObjectId object, const std::vector<recovery::Ra
 Status DestinationEnd::named(ObjectId object, Effects& out) {
   ++steps_;
   receiver_->set_done(object, receiver_->digest(object));
+  if (several_) several_->remove(object);
   for (catalog::File& file : files_.catalog().files_of(object)) file.digest = receiver_->digest(object);
   files_.done(object, out);
   const catalog::Shortfall& missing = catalog().files_of(object).front().missing;

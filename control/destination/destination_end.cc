@@ -93,6 +93,7 @@ void DestinationEnd::start_attempt(const Way& way, uint64_t now_ns, Effects& out
   } else {
     receiver_->start_attempt(leg, static_cast<uint32_t>(way.lanes), now_ns);
   }
+  join_source(way, now_ns);
 }
 
 void DestinationEnd::leave(LegId leg, Effects& /*out*/) {
@@ -104,6 +105,7 @@ void DestinationEnd::leave(LegId leg, Effects& /*out*/) {
 void DestinationEnd::left(LegId leg, Effects& out) {
   if (!receiver_) return;
   receiver_->drop_leg(leg);
+  if (several_) several_->leave(leg);
   (void)follow_receiver(out);  // nothing of a source has been heard that could differ
 }
 
@@ -160,6 +162,7 @@ void DestinationEnd::attempt_over() {
   last_due_.reset();
   failing_.clear();
   legs_.each_begun([](DestinationLeg& leg) { leg.end(); });
+  if (several_) several_->leave_all();
   running_ = false;
   offers_.clear();
   files_.attempt_over();
@@ -175,10 +178,14 @@ Status DestinationEnd::on_message(LegId leg, const Message& message, Effects& ou
       return {};
     return Error{ErrorCode::kIncompatible, "the peer reports a partition of no file or lane"};
   }
-  if (const auto* digest = std::get_if<FileDigest>(&message)) {
+  if (const auto* digest = std::get_if<FileDigest>(&message); digest != nullptr && !several_) {
     if (receiver_->file_digest(digest->object, {.size_bytes = digest->size_bytes, .digest = digest->digest}))
       return follow_receiver(out);
     return Error{ErrorCode::kIncompatible, "the peer sends the digest of no file, or of another size"};
+  }
+  if (const auto* digests = std::get_if<ExtentDigests>(&message); digests != nullptr && several_) {
+    if (several_->said(leg, *digests)) return follow_receiver(out);
+    return Error{ErrorCode::kIncompatible, "the peer sends digests of extents that there are not"};
   }
   if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
     const Status status = on(*failed);
@@ -203,7 +210,11 @@ Status DestinationEnd::on_message(LegId leg, const Message& message, Effects& ou
 Status DestinationEnd::on(const FlowEvent& event, Effects& out) {
   if (!receiver_ || !catalog().contains(ObjectId(event.event.object))) return {};
   if (event.event.kind == board::EventKind::kExtentFailed) return extent_failed(event.event, out);
-  receiver_->on_event(event.event);
+  if (several_ && event.event.kind == board::EventKind::kExtentWritten) {
+    several_->written(event.leg, event.event);  // it counts once its source has said its digest
+  } else {
+    receiver_->on_event(event.event);
+  }
   return follow_receiver(out);
 }
 
@@ -233,6 +244,7 @@ Status DestinationEnd::extent_failed(const board::Event& event, Effects& out) {
 
 Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
   if (legs_.begun(event.leg)) legs_.at(event.leg).settle_losses(event, now_ns, out);
+  if (several_) tick_source(event, now_ns);
   receiver_->tick(now_ns);
   read_unread(out);
   return follow_receiver(out);
@@ -240,6 +252,7 @@ Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
 
 Status DestinationEnd::follow_receiver(Effects& out) {
   if (legs_.begun() == 0) return {};  // between attempts it wants nothing that is still right later
+  if (Status status = follow_sources(out); !status) return status;
   if (Status status = give_up_failing(out); !status) return status;
   recovery::Receiver::Actions wants = receiver_->take_actions();
   for (const recovery::LaneCommand& command : wants.commands) {

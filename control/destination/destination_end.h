@@ -18,6 +18,7 @@
 #include "control/destination/commit.h"
 #include "control/destination/destination_files.h"
 #include "control/destination/destination_leg.h"
+#include "control/destination/several_sources.h"
 #include "control/recovery/receiver.h"
 #include "control/words/data_end.h"
 #include "control/words/end_legs.h"
@@ -49,14 +50,16 @@ class DestinationEnd final : public DataEnd {
   }
   void leave(LegId leg, Effects& out) override;
   void left(LegId leg, Effects& out) override;
-  bool may_adopt() const override { return true; }
+  // What each of several sources was asked for, nobody remembers.
+  bool may_adopt() const override { return !agreement_.abilities.has(Ability::kParts); }
   void adopt_files(Effects& out) override { files_.adopt(out); }
   bool prepared() const override { return files_.prepared(); }
   void adopt_work(const Way& way, std::span<const board::FlowSlot* const> lanes, uint32_t tag,
                   uint64_t now_ns, Effects& out) override;
   bool adopting() const override { return receiver_ && receiver_->adopting(); }
-  void on_new_stream(LegId leg) override {  // what has not been answered is offered again
+  void on_new_stream(LegId leg) override {  // what has not been answered is offered, and asked for, again
     if (leg == offers_on_) drop_offers();
+    if (several_) several_->on_new_stream(leg);
   }
   // The states must name each extent that the source's worker saw completed: its event comes before.
   bool has_states() const override { return true; }
@@ -82,7 +85,7 @@ class DestinationEnd final : public DataEnd {
   Status on_message(LegId leg, const Message& message, Effects& out) override;
   Status on(const FlowEvent& event, Effects& out) override;
   Status on(const Tick& event, uint64_t now_ns, Effects& out) override;
-  Status on(const ObjectOpened& event, Effects& out) override { return files_.on(event, out); }
+  Status on(const ObjectOpened& event, Effects& out) override;
   Status on(const ObjectClosed& event, Effects& out) override;
   Status on(const ObjectFetched& event, Effects& out) override { return files_.on(event, out); }
   Status on(const JournalWritten& event, Effects& out) override;
@@ -117,6 +120,8 @@ class DestinationEnd final : public DataEnd {
   bool leaves_files() const override { return !files_.discards(); }
   std::string waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,
                           uint64_t interval_ns, uint64_t now_ns) const override;
+  // What the source on this leg brings, if there are several; 0: not known.
+  uint64_t source_bps(LegId leg) const { return several_ ? several_->rate_bps(leg) : 0; }
   std::vector<recovery::Range> held(ObjectId object) const { return receiver_->held(object); }
 
  private:
@@ -138,6 +143,13 @@ class DestinationEnd final : public DataEnd {
   void say_missing(ObjectId object, LegId leg, Effects& out) const;
   Status named(ObjectId object, Effects& out);
   Status last_pack_due(Effects& out);
+  // destination_sources.cc: several of them
+  void join_source(const Way& way, uint64_t now_ns);
+  void want(ObjectId object);
+  void tick_source(const Tick& event, uint64_t now_ns);
+  Status follow_sources(Effects& out);
+  void forget_wrong(Effects& out);
+  void judge_whole(ObjectId object);
   // destination_failures.cc
   Status fail(ObjectId object, const Error& error, Effects& out,
               catalog::Failure failure = catalog::Failure::kNone);
@@ -179,6 +191,9 @@ class DestinationEnd final : public DataEnd {
   DestinationFiles files_;
   EndLegs<DestinationLeg> legs_;
   std::optional<recovery::Receiver> receiver_;
+  std::optional<SeveralSources> several_;   // each is asked for parts
+  std::vector<SeveralSources::Run> wrong_;  // to be forgotten once no sync concerns them
+  uint64_t forgettings_ = 0;                // of the receiver, as several_ knows
   Indexed<ObjectId, Commit> commits_;
   std::map<ObjectId, Error> sync_errors_;   // of failed syncs, while the journal is told
   std::map<ObjectId, uint64_t> read_crcs_;  // of files that are read back before they get their names

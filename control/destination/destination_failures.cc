@@ -92,6 +92,7 @@ void DestinationEnd::give_up(ObjectId object, const std::vector<catalog::FailedN
   ++steps_;
   if (last_due_ == object) last_due_.reset();
   receiver_->failed(object);
+  if (several_) several_->remove(object);
   for (catalog::File& file : files_.catalog().files_of(object)) {
     file.note_failed(file.packed() && names.front().path.empty() ? std::vector<catalog::FailedName>() : names,
                      names.front().failure);

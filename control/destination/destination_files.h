@@ -53,6 +53,7 @@ class DestinationFiles {
     bool overwrite = false;
     bool verify = false;
     bool mkdir = false;
+    bool replicas = false;  // several peers offer the same, each with times of its own
   };
   // The wish of whoever asked for it at this node; nothing: a peer did.
   static std::optional<Wish> wish_of(const Request* request);
@@ -144,7 +145,7 @@ class DestinationFiles {
   Status check(const TransferOffer& offer) const;
   Status check_place(const TransferOffer& offer) const;
   Status check_asked_for(const Wish& wish) const;
-  Status check_same() const;
+  Status check_same(bool replicas) const;
   Status check_file(const OfferedFile& file, bool is_last) const;
   uint32_t window() const { return catalog_.open_at_most(settings_.open_objects_max); }
   void created(const std::vector<catalog::File>& files, Effects& out);

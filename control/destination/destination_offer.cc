@@ -99,7 +99,7 @@ Result<bool> DestinationFiles::add_part(const TransferOffer& part, const Wish* w
   }
   if (Status status = check(offer_); !status) return status.error();
   if (agreed()) {
-    if (Status status = check_same(); !status) return status.error();
+    if (Status status = check_same(wish != nullptr && wish->replicas); !status) return status.error();
     // Should an unfinished file be gone, it is made with these.
     for (const OfferedFile& file : offer_.files)
       if (file.number < catalog_.file_count()) catalog_.file(catalog::FileId(file.number)).holes = file.holes;
@@ -223,7 +223,7 @@ Status DestinationFiles::check_asked_for(const Wish& wish) const {
   return {};
 }
 
-Status DestinationFiles::check_same() const {
+Status DestinationFiles::check_same(bool replicas) const {
   const size_t count = first_offered() + offer_.files.size();
   if (!catalog_.growing() && (count > catalog_.file_count() || offer_.growing)) {
     return Error{ErrorCode::kIntegrity,
@@ -237,9 +237,14 @@ Status DestinationFiles::check_same() const {
     const catalog::File& known = catalog_.file(catalog::FileId(offered.number));
     same = offered.name == known.name && offered.size_bytes == known.size_bytes &&
            offered.kind == known.kind && offered.members == known.pack.members &&
-           (offered.mtime_ns == known.mtime_ns || discard_);
+           (offered.mtime_ns == known.mtime_ns || discard_ || replicas);
   }
   if (same) return {};
+  if (replicas)
+    return Error{
+        ErrorCode::kIntegrity,
+        "it does not have the same files as the others, with the same sizes: nothing more is stored; "
+        "compare them with 'sluice ls -lR', or leave it out of --from"};
   return Error{
       ErrorCode::kIntegrity,
       "the peer offers other files than it did before: nothing more is stored, begin another session"};

@@ -116,6 +116,7 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
   }
   around_.stream.greeted();
   contacted_ = true;
+  rtt_ns_ = now_ns - entered_ns_;
   if (hello.ended) {
     settle(now_ns, out);
     return {};
@@ -150,6 +151,7 @@ bool Handshake::forgets_with_peer() const {
 }
 
 Status Handshake::take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out) {
+  rtt_ns_ = std::min(rtt_ns_, now_ns - entered_ns_);
   if (Status status = agree_upon(specification_, set, now_ns, out); !status) return status;
   const Request& request = *around_.job.request;
   if (around_.job.role == Role::kSource)
@@ -228,6 +230,7 @@ Abilities Handshake::abilities(uint64_t now_ns) const {
   Abilities able{.port = dataplane_.port,
                  .udp_checksum_always = around_.settings.udp_checksum_always,
                  .calls_only = around_.settings.calls_only,
+                 .several_sources = around_.job.several_peers,
                  .protection = around_.settings.protection};
   if (around_.job.role != Role::kSource) return able;
   const rate::PathSizes& sizes = around_.settings.paths->sizes();
@@ -294,7 +297,10 @@ Status Handshake::on(const FlowsReserved& event, uint64_t now_ns, Effects& out) 
   pending_.answered();
   if (!event.status) return event.status;
   around_.lanes.reserved(event.session, event.grants);
-  if (halted_) return {};
+  if (halted_) {
+    around_.lanes.close(out);  // none of them was opened
+    return {};
+  }
   if (around_.job.role == Role::kSource) return reserved(now_ns, out);
   enter(P::kCredit, now_ns);
   pending_.ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kRx}, out);

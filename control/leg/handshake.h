@@ -96,6 +96,7 @@ class Handshake {
   void await_offer(uint64_t now_ns, Effects& out);
   Status take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out);
   Abilities abilities(uint64_t now_ns) const;
+  uint64_t expected_bps(uint64_t now_ns) const;
 
   const LegId leg_;
   const Around around_;
@@ -105,6 +106,7 @@ class Handshake {
   std::deque<Message> inbox_;
   size_t inbox_bytes_ = 0;
   uint64_t entered_ns_ = 0;  // the phase
+  uint64_t rtt_ns_ = 0;      // the initiator's: how soon the peer answered
   Pending pending_;
   bool contacted_ = false;
   bool peer_forgot_ = false;

@@ -2,11 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "control/leg/handshake.h"
 
 namespace sluice::transfer {
+namespace {
+
+uint64_t seed_of(const std::string& session_id) {
+  uint64_t seed = 0;
+  const char* const digits = session_id.data();
+  (void)std::from_chars(digits, digits + std::min<size_t>(session_id.size(), 16), seed, 16);
+  return seed;
+}
+
+}  // namespace
 
 // Those of the session, if it has any; else those that were opened for it; else what the paths name.
 Status Handshake::find_sources(const std::vector<std::string>& paths, const selection::Selection& selection,
@@ -65,8 +77,11 @@ Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effect
   Job& job = around_.job;
   if (offer.growing && !around_.agreement.abilities.has(Ability::kGrowingOffer))
     return Error{ErrorCode::kIncompatible, "the peer makes an offer that grows, which was not agreed upon"};
-  const std::optional<DestinationFiles::Wish> wish = DestinationFiles::wish_of(job.own_request());
+  std::optional<DestinationFiles::Wish> wish = DestinationFiles::wish_of(job.own_request());
+  if (wish) wish->replicas = job.several_peers;
   const Result<bool> whole = job.destination()->files().take_offer(offer, wish ? &*wish : nullptr);
+  if (!whole && job.several_peers)
+    return Error{whole.error().code, around_.peer_name + ": " + whole.error().message};
   if (!whole) return whole.error();
   if (!*whole) return {};
   enter(P::kFiles, now_ns);
@@ -113,6 +128,12 @@ Status Handshake::go_on(uint64_t now_ns, Effects& out) {
                            around_.settings.stall_timeout_ns / kSecondNs)};
 }
 
+// What the peer has sent to this node of late.
+uint64_t Handshake::expected_bps(uint64_t now_ns) const {
+  const auto speed = around_.settings.outlook->speed({.peer = around_.peer_name, .outgoing = false}, now_ns);
+  return speed ? static_cast<uint64_t>(speed->mean_bps) : 0;
+}
+
 void Handshake::start(uint64_t now_ns, Effects& out) {
   Job& job = around_.job;
   enter(settling_ ? P::kSettled : P::kDone, now_ns);
@@ -120,7 +141,10 @@ void Handshake::start(uint64_t now_ns, Effects& out) {
   job.end()->start_attempt({.peer_name = around_.peer_name,
                             .stream = around_.stream,
                             .agreement = around_.agreement,
-                            .lanes = around_.lanes.size()},
+                            .lanes = around_.lanes.size(),
+                            .rtt_ns = rtt_ns_,
+                            .expected_bps = expected_bps(now_ns),
+                            .seed = seed_of(job.id)},
                            now_ns, out);
   DestinationEnd* const destination = job.destination();
   if (settling_ || destination == nullptr) return;

@@ -182,8 +182,9 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.queue_datagrams = port.queue_datagrams;
   spec.abilities = AbilitySet::all();
   spec.abilities.set(Ability::kParts, role == Role::kDestination && abilities.several_sources);
+  // What is judged, or offered by several, has to be known.
   spec.abilities.set(Ability::kGrowingOffer,
-                     options.deadline_unix_ns == 0);  // what is judged has to be known
+                     options.deadline_unix_ns == 0 && !spec.abilities.has(Ability::kParts));
   // Into null: no bytes are kept that lost ones could be made of.
   const Result<AbilitySet> coded =
       want_codes(spec.abilities, discard ? options::Fec::kOff : options.fec, port.codes);

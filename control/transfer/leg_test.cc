@@ -208,6 +208,17 @@ TEST(Leg, FlowsThatDoNotCloseAreWaitedForWithinABound) {
   EXPECT_EQ(world->phase(), TransferPhase::kPaused);
 }
 
+TEST(Leg, ThatEndsBeforeItsFlowsAreReservedAwaitsNoneOfThem) {
+  World world(destination());
+  world.hold<ReserveFlows>();
+  world.start();
+  ASSERT_EQ(world.handshake_phase(), HandshakePhase::kFlows);
+  world.post(Cancel{});
+  world.release();
+  world.pass(kSecondNs);
+  EXPECT_EQ(world.leg_phase(), LegPhase::kIdle) << "its attempt is over";
+}
+
 TEST(Leg, ThatClosesIsNotDueAgainAndAgainWhileASyncTakesItsTime) {
   World world(destination());
   world.hold<SyncObject>();

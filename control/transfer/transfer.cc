@@ -75,6 +75,7 @@ void Transfer::add_leg(std::string peer) {
   CHECK(phase_ == P::kNew, "a leg is added before the transfer begins");
   const auto number = static_cast<uint32_t>(
       std::ranges::count_if(legs_, [&](const auto& leg) { return leg->peer_name() == peer; }));
+  job_.several_peers |= !legs_.empty() && number != legs_.size();
   legs_.push_back(std::make_unique<Leg>(legs_.end_id(), std::move(peer), number, settings_, job_));
 }
 

@@ -70,6 +70,8 @@ class Transfer {
   // One more leg, before Begin: to another node that has the same data, or another way to the same one.
   // Whoever began the transfer may have several peers; whoever was called has one.
   void add_leg(std::string peer);
+  // Of all legs together, before Begin: as if an operator had asked for it then.
+  void begin_limited(uint64_t limit_bps) { job_.limit_bps = limit_bps; }
 
   std::vector<Effect> step(const Event& event, uint64_t now_ns);
   // TimerDue is due then; events may come earlier. UINT64_MAX: never.
@@ -139,7 +141,6 @@ class Transfer {
   bool comes_back(const Leg& leg) const;
   uint64_t revival_due_ns() const;
   const AttemptEnd& telling_end() const;
-  bool one_peer() const;
   std::string peers() const;
   Leg& speaker() const { return *legs_[LegId(0)]; }
   const Leg& shown_leg() const;
@@ -202,6 +203,7 @@ class Transfer {
   void end_with(std::optional<Error> error, uint64_t now_ns);
   void release_ended(uint64_t now_ns);
   void report_end(uint64_t now_ns);
+  void note_sources(uint64_t now_ns);
   void note_whole(uint64_t now_ns);
   void part_or_over(uint64_t now_ns);
   void part(uint64_t now_ns);

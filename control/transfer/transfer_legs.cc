@@ -34,15 +34,18 @@ void Transfer::leg_ended(Leg& leg, const AttemptEnd& end, uint64_t now_ns) {
   ends_.how.insert_or_assign(leg.id(), end);
   ends_.last = leg.id();
   if (job_.legs.all_away()) return;
-  if (!job_.complete() && !cancelled_) {
+  if (!job_.complete() && !cancelled_ && !paused_) {
     out_.log(LogLevel::kWarn,
              fmt::format("leg {} to {} has ended, others go on: {}", leg.id().value(), leg.peer_name(),
                          end.error ? end.error->message : "it is over there"));
   }
-  // What was not agreed upon yet, and what has ended at the only peer, nobody goes on with.
+  // What the only peer did not agree to, or what has ended there, nobody goes on with. Of several peers the
+  // others may agree; but if one offers something else, nobody knows which of them is right.
   const Error error =
       end.error.value_or(Error{ErrorCode::kPeerUnreachable, "the session has ended at its peer"});
-  if (!job_.began || (end.peer_ended && one_peer())) stop_others(leg, error, now_ns);
+  const bool ends_all =
+      job_.several_peers ? error.code == ErrorCode::kIntegrity : !job_.began || end.peer_ended;
+  if (ends_all) stop_others(leg, error, now_ns);
   ends_.rested.insert(leg.id());
   rest_leg(leg, end, now_ns);
 }
@@ -65,7 +68,7 @@ void Transfer::stop_beginners(uint64_t now_ns) {
 // ---- and comes back ----------------------------------------------------------------------------
 
 bool Transfer::may_revive() const {
-  const bool wanted = phase_ == P::kActive && job_.began && !job_.complete();
+  const bool wanted = phase_ == P::kActive && (job_.began || job_.several_peers) && !job_.complete();
   return wanted && legs_.size() > 1 && !cancelled_ && !paused_ && !detached_ && job_.legs.some_go_on();
 }
 
@@ -104,8 +107,8 @@ uint64_t Transfer::revival_due_ns() const {
 // By which it is decided what follows, once all have ended.
 const AttemptEnd& Transfer::telling_end() const {
   const auto rank = [this](const AttemptEnd& end) {
-    if (end.peer_ended && one_peer()) return 0;
-    if (end.peer_forgot && one_peer()) return 1;
+    if (end.peer_ended && !job_.several_peers) return 0;
+    if (end.peer_forgot && !job_.several_peers) return 1;
     if (end.paused) return 2;
     const Remedy remedy = end.error && !end.peer_ended ? remedy_of(end.error->code) : Remedy::kNone;
     return 3 + static_cast<int>(remedy);
@@ -115,10 +118,6 @@ const AttemptEnd& Transfer::telling_end() const {
   for (const auto& [leg, end] : ends_.how)
     if (rank(end) < rank(*telling)) telling = &end;
   return *telling;
-}
-
-bool Transfer::one_peer() const {
-  return !any_leg([this](const Leg& leg) { return leg.peer_name() != peer(); });
 }
 
 std::string Transfer::peers() const {

@@ -29,7 +29,10 @@ Pace::Stage Transfer::pace_stage() const {
 
 uint64_t Transfer::cap_bps() const {
   uint64_t cap_bps = 0;
-  for (const auto& leg : legs_) cap_bps = std::max(cap_bps, leg->agreement().rate_bps);
+  for (const auto& leg : legs_) {
+    const uint64_t rate_bps = leg->agreement().rate_bps;
+    cap_bps = job_.several_peers ? cap_bps + rate_bps : std::max(cap_bps, rate_bps);
+  }
   if (cap_bps == 0 && job_.request) cap_bps = job_.request->options.rate_bps;  // nothing is agreed upon yet
   return rate::stricter_bps(cap_bps, job_.rate_limit_bps());
 }
@@ -60,7 +63,10 @@ Pace::Sight Transfer::sight(uint64_t now_ns) const {
   if (chunk_bytes == 0 && job_.request) chunk_bytes = job_.request->options.chunk_bytes;
   if (const RateSum sum = rate_sum(); sum.known) cap_bps = std::min(cap_bps, sum.cap_bps);
   const uint64_t done = std::max(shown_.bytes_done, job_.bytes_done());
-  sight.load = {.path = {.peer = peer(), .outgoing = job_.role == Role::kSource, .generated = generated},
+  // What several sources bring together is no path's speed.
+  sight.load = {.path = {.peer = job_.several_peers ? peers() : peer(),
+                         .outgoing = job_.role == Role::kSource,
+                         .generated = generated},
                 .order = times_.started_unix_ns,
                 .bytes_left = total - std::min(total, done),
                 .cap_bps = data_bps(cap_bps, chunk_bytes)};
@@ -95,10 +101,21 @@ void Transfer::keep_pace(uint64_t now_ns) {
   Pace::Sight seen = sight(now_ns);
   if (seen.stage == Pace::Stage::kMoves) seen.limit = limit_now(seen.load.cap_bps);
   const std::optional<Error> error = going_.pace.look(seen, now_ns, out_);
+  if (seen.stage == Pace::Stage::kMoves && job_.destination() != nullptr) note_sources(now_ns);
   if (job_.source() != nullptr)
     job_.source()->reserve(wire_bps(going_.pace.reserved_bps(), shown_leg().agreement().chunk_bytes));
   if (going_.pace.take_judged()) write_record(Entry::kJudged, Durability::kProcess, now_ns);
   if (error) give_up(*error, now_ns);
+}
+
+// How fast each of several sources is, for the next session that has it.
+void Transfer::note_sources(uint64_t now_ns) {
+  for (const auto& leg : legs_) {
+    const uint64_t rate_bps = job_.destination()->source_bps(leg->id());
+    if (rate_bps == 0) continue;
+    settings_.outlook->heard({.peer = leg->peer_name(), .outgoing = false},
+                             {.rate_bps = static_cast<double>(rate_bps)}, now_ns);
+  }
 }
 
 // For the deadlines of those to come. One that waited, rested, or shared its path says nothing of how long a

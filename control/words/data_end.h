@@ -27,7 +27,10 @@ class DataEnd {
     const std::string& peer_name;
     PeerStream& stream;
     const Agreement& agreement;
-    size_t lanes = 0;  // 0: the end only hears how the transfer has ended
+    size_t lanes = 0;           // 0: the end only hears how the transfer has ended
+    uint64_t rtt_ns = 0;        // of the control stream, about; 0: not known
+    uint64_t expected_bps = 0;  // what the path has brought of late, of data; 0: not known
+    uint64_t seed = 0;  // of the session: by it extents are chosen that several sources must agree about
   };
   // Digests that are known of an object.
   struct Digests {

@@ -1,0 +1,81 @@
+// A receiving end with several sources: SeveralSources says who is asked for what and which extents count;
+// here the receiver and the peers hear of it.
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "control/destination/destination_end.h"
+
+namespace sluice::transfer {
+
+void DestinationEnd::join_source(const Way& way, uint64_t now_ns) {
+  if (!way.agreement.abilities.has(Ability::kParts) || way.lanes == 0) return;
+  if (!several_) several_.emplace(agreement_.extent_bytes, way.seed);
+  several_->join({.leg = way.stream.leg(),
+                  .peer = way.peer_name,
+                  .rtt_ns = way.rtt_ns,
+                  .expected_bps = way.expected_bps,
+                  .lanes = static_cast<uint32_t>(way.lanes)},
+                 now_ns);
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) want(ObjectId(i));
+}
+
+// What workers have open is asked for. What is complete already lacks nothing but its name.
+void DestinationEnd::want(ObjectId object) {
+  if (receiver_->done(object) || failing_.contains(object)) return;
+  if (several_->has(object)) return;
+  judge_whole(object);
+  if (!files_.is_open(object)) return;
+  several_->add({.id = object,
+                 .size_bytes = catalog().object(object).size_bytes,
+                 .whole = catalog().packed(object),
+                 .shown = catalog().shown(object)},
+                receiver_->held(object));
+}
+
+Status DestinationEnd::on(const ObjectOpened& event, Effects& out) {
+  const Status status = files_.on(event, out);
+  if (status && several_ && running_) want(event.object);
+  return status;
+}
+
+void DestinationEnd::tick_source(const Tick& event, uint64_t now_ns) {
+  uint64_t bytes = 0;
+  for (const board::FlowSlot* const lane : event.lanes)
+    bytes += lane->state.bytes.load(std::memory_order_relaxed);
+  several_->tick(event.leg, bytes, legs_.at(event.leg).up(), now_ns);
+  // A sync failed, or a disk gave back other bytes than were written.
+  if (receiver_->forgettings() == forgettings_) return;
+  forgettings_ = receiver_->forgettings();
+  for (uint32_t i = 0; i < catalog().object_count(); ++i)
+    several_->only_there(ObjectId(i), receiver_->written(ObjectId(i)));
+}
+
+Status DestinationEnd::follow_sources(Effects& out) {
+  if (!several_) return {};
+  SeveralSources::Actions actions = several_->take_actions();
+  for (const board::Event& event : actions.written) receiver_->on_event(event);
+  for (const ObjectId object : actions.whole) judge_whole(object);
+  wrong_.insert(wrong_.end(), actions.forgotten.begin(), actions.forgotten.end());
+  forget_wrong(out);
+  for (SeveralSources::Word& word : actions.words) say_on(word.leg, std::move(word.message), out);
+  return actions.error ? Status(*actions.error) : Status();
+}
+
+void DestinationEnd::forget_wrong(Effects& out) {
+  std::erase_if(wrong_, [&](const SeveralSources::Run& run) {
+    const recovery::ExtentMap& durable = receiver_->ledger(run.object).map();
+    const uint64_t before = durable.set_extents();
+    if (!receiver_->forget(run.object, durable.whole_in(run.range))) return false;
+    if (durable.set_extents() != before) journal_suspect(run.object, Entry::kNoted, out);
+    return true;
+  });
+}
+
+// The source of each extent has said its digest: that of the whole needs no other.
+void DestinationEnd::judge_whole(ObjectId object) {
+  if (receiver_->done(object) || !receiver_->written(object).complete()) return;
+  (void)receiver_->file_digest(
+      object, {.size_bytes = catalog().object(object).size_bytes, .digest = receiver_->digest(object)});
+}
+
+}  // namespace sluice::transfer

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/destination/several_sources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/words/range_messages.h"
+#include "dataplane/base/check.h"
+
+namespace sluice::transfer {
+namespace {
+
+// A bit that flips in a memory is one extent. A source with more of them is broken, or lies.
+constexpr uint32_t kWrongMax = 3;
+// Last looks of a source that are not answered. With what is compared they are fewer than docs/WIRE.md
+// allows: a source may say a digest because it has sent the extent, and still owe the answer to the question.
+constexpr uint32_t kLooksMax = 16;
+// A source whose stream is down for so long is not waited for with a file that is complete.
+constexpr uint64_t kNoLookNs = kSecondNs;
+static_assert(kLooksMax + parts::Replicas::kQuestionsMax <= 48);
+
+}  // namespace
+
+SeveralSources::SeveralSources(uint32_t extent_bytes, uint64_t seed)
+    : extent_bytes_(extent_bytes),
+      planner_({.extent_bytes = extent_bytes}),
+      replicas_({.seed = seed, .extent_bytes = extent_bytes}) {}
+
+// ---- objects -----------------------------------------------------------------------------------
+
+void SeveralSources::add(const Object& object, const std::vector<recovery::Range>& held) {
+  Known known{.object = object,
+              .counted = recovery::ExtentMap(
+                  recovery::Layout{.size_bytes = object.size_bytes, .extent_bytes = extent_bytes_}),
+              .begun_by = {}};
+  for (const recovery::Range& range : held) known.counted.set(known.counted.whole_in(range));
+  check_.add(object.id, known.counted.extents());
+  planner_.add(object.id, object.size_bytes,
+               object.whole ? parts::Planner::Kind::kWhole : parts::Planner::Kind::kDivisible);
+  planner_.holds(object.id, held);
+  objects_.insert_or_assign(object.id, std::move(known));
+}
+
+void SeveralSources::remove(ObjectId object) {
+  const auto found = objects_.find(object);
+  if (found == objects_.end()) return;
+  for (const auto& [id, extent] : found->second.last_looks) {
+    const auto leg = legs_.find(id);
+    if (leg == legs_.end() || std::erase(leg->second.looks, object) != 0) continue;
+    if (leg->second.looks_unanswered != 0) --leg->second.looks_unanswered;
+  }
+  objects_.erase(found);
+  planner_.remove(object);
+  check_.remove(object);
+  replicas_.remove(object);
+}
+
+void SeveralSources::only_there(ObjectId object, const recovery::ExtentMap& there) {
+  const auto found = objects_.find(object);
+  if (found == objects_.end() || there.contains(found->second.counted)) return;
+  recovery::ExtentMap& counted = found->second.counted;
+  for (const recovery::ExtentRun& run : there.missing({.first = ExtentId(0), .end = there.end_id()})) {
+    for (ExtentId at = counted.next_set(run.first); at < run.end; at = counted.next_set(at)) {
+      const ExtentId end = counted.next_clear({.first = at, .end = run.end});
+      counted.clear(recovery::ExtentRun{.first = at, .end = end});
+      found->second.complete = false;
+      check_.forget(object, {.first = at, .end = end});
+      planner_.forgotten(object, {.first = at, .end = end});
+      at = end;
+    }
+  }
+}
+
+void SeveralSources::lose(ObjectId object, recovery::ExtentRun run) {
+  const auto found = objects_.find(object);
+  if (found == objects_.end()) return;
+  found->second.counted.clear(run);
+  found->second.complete = false;
+  planner_.forgotten(object, run);
+  actions_.forgotten.push_back({.object = object, .range = found->second.counted.bytes_of(run)});
+}
+
+// ---- legs --------------------------------------------------------------------------------------
+
+void SeveralSources::join(const Source& source, uint64_t now_ns) {
+  now_ns_ = std::max(now_ns_, now_ns);
+  legs_.insert_or_assign(source.leg, Joined{.peer = source.peer});
+  planner_.join(source.leg,
+                {.rtt_ns = source.rtt_ns, .expected_rate_bps = source.expected_bps, .lanes = source.lanes},
+                now_ns_);
+  replicas_.join(source.leg, source.peer);
+}
+
+void SeveralSources::leave(LegId leg) {
+  if (legs_.erase(leg) == 0) return;
+  planner_.leave(leg);
+  replicas_.leave(leg);
+  for (const parts::Place& place : check_.drop(leg))
+    lose(place.object, {.first = place.extent, .end = place.extent.plus(1)});
+  for (auto& [object, known] : objects_) forget_looks(known, leg);
+}
+
+void SeveralSources::leave_all() {
+  while (!legs_.empty()) leave(legs_.begin()->first);
+}
+
+void SeveralSources::on_new_stream(LegId leg) {
+  if (!legs_.contains(leg)) return;
+  for (const parts::Portion& portion : planner_.outstanding(leg)) ask(portion, false);
+  std::map<ObjectId, std::vector<ExtentId>> unconfirmed;
+  for (const parts::Place& place : check_.unconfirmed(leg)) unconfirmed[place.object].push_back(place.extent);
+  for (auto& [object, extents] : unconfirmed) {
+    const auto found = objects_.find(object);
+    if (found == objects_.end()) continue;
+    ask({.leg = leg,
+         .object = object,
+         .ranges = recovery::join_extents(found->second.counted, std::move(extents))},
+        false);
+  }
+  replicas_.leave(leg);  // what it was asked and has not answered is asked again
+  Joined& joined = legs_.at(leg);
+  replicas_.join(leg, joined.peer);
+  joined.looks.clear();
+  joined.looks_unanswered = 0;
+  for (const auto& [object, known] : objects_)
+    if (known.last_looks.contains(leg)) joined.looks.push_back(object);
+  ask_looks(leg, joined);
+}
+
+void SeveralSources::tick(LegId leg, uint64_t bytes, bool up, uint64_t now_ns) {
+  const auto found = legs_.find(leg);
+  if (found == legs_.end()) return;
+  now_ns_ = std::max(now_ns_, now_ns);
+  const uint64_t before = std::exchange(found->second.bytes, bytes);
+  note_stream(leg, found->second, up);
+  follow_check();  // nothing is planned for what has come
+  planner_.received(leg, bytes - std::min(bytes, before), now_ns_);
+  planner_.tick(now_ns_);
+}
+
+void SeveralSources::written(LegId leg, const board::Event& event) {
+  const ObjectId object(event.object);
+  const auto found = objects_.find(object);
+  if (found == objects_.end() || !legs_.contains(leg)) return;
+  const auto extent = found->second.counted.extent_of({.offset = event.offset, .length = event.length});
+  if (extent) check_.written(leg, object, *extent, event.digest);
+}
+
+bool SeveralSources::said(LegId leg, const ExtentDigests& digests) {
+  const auto found = objects_.find(digests.object);
+  if (found == objects_.end()) return true;  // it is done
+  const recovery::ExtentMap& map = found->second.counted;
+  if (digests.offset % extent_bytes_ != 0 || digests.offset >= map.size_bytes()) return false;
+  const ExtentId first = map.extent_at(digests.offset);
+  if (digests.digests.size() > map.extents() - first.value()) return false;
+  check_.said(leg, digests.object, first, digests.digests);
+  replicas_.said(leg, digests.object, first, digests.digests);
+  looked(leg, found->second, first, digests.digests.size());
+  return true;
+}
+
+// ---- the last look -----------------------------------------------------------------------------
+
+// A source whose file's times cannot tell whether it was changed reads again what it has read, before it says
+// the digest that it is asked for.
+void SeveralSources::complete(Known& known) {
+  known.complete = true;
+  known.last_looks.clear();
+  for (auto& [leg, joined] : legs_) {
+    const std::vector<recovery::ExtentRun> runs = check_.brought_by(leg, known.object.id);
+    if (runs.empty()) continue;
+    known.last_looks.emplace(leg, runs.front().first);
+    joined.looks.push_back(known.object.id);
+    ask_looks(leg, joined);
+  }
+  if (known.last_looks.empty()) actions_.whole.push_back(known.object.id);
+}
+
+// Who is gone cannot look. What it has brought it had looked at before it said so.
+void SeveralSources::note_stream(LegId id, Joined& leg, bool up) {
+  if (up) return leg.down_since_ns.reset();
+  if (!leg.down_since_ns) leg.down_since_ns = now_ns_;
+  if (now_ns_ - *leg.down_since_ns < kNoLookNs) return;
+  leg.looks.clear();
+  leg.looks_unanswered = 0;
+  for (auto& [object, known] : objects_) forget_looks(known, id);
+}
+
+void SeveralSources::ask_looks(LegId id, Joined& leg) {
+  for (; leg.looks_unanswered < kLooksMax && !leg.looks.empty(); leg.looks.pop_front()) {
+    const auto found = objects_.find(leg.looks.front());
+    if (found == objects_.end()) continue;
+    const auto extent = found->second.last_looks.find(id);
+    if (extent == found->second.last_looks.end()) continue;
+    ++leg.looks_unanswered;
+    actions_.words.push_back({id, DigestsWanted{.object = found->first,
+                                                .ranges = {found->second.counted.range_of(extent->second)}}});
+  }
+}
+
+void SeveralSources::looked(LegId leg, Known& known, ExtentId first, size_t digests) {
+  const auto look = known.last_looks.find(leg);
+  if (look == known.last_looks.end() || look->second < first || look->second >= first.plus(digests)) return;
+  const auto joined = legs_.find(leg);
+  if (joined != legs_.end()) {
+    if (joined->second.looks_unanswered != 0) --joined->second.looks_unanswered;
+    ask_looks(leg, joined->second);
+  }
+  forget_looks(known, leg);
+}
+
+void SeveralSources::forget_looks(Known& known, LegId leg) {
+  if (known.last_looks.erase(leg) == 0 || !known.last_looks.empty() || !known.complete) return;
+  actions_.whole.push_back(known.object.id);
+}
+
+// ---- what follows ------------------------------------------------------------------------------
+
+SeveralSources::Actions SeveralSources::take_actions() {
+  follow_check();
+  follow_replicas();  // they may open an object to a leg
+  follow_planner();
+  follow_replicas();  // what is to be compared is asked at once
+  check_invariants();
+  return std::exchange(actions_, {});
+}
+
+void SeveralSources::follow_check() {
+  const parts::ExtentCheck::Verdicts verdicts = check_.take_verdicts();
+  for (const auto& verdict : verdicts.confirmed) count(verdict);
+  for (const auto& verdict : verdicts.wrong) refuse(verdict);
+  for (const parts::ExtentCheck::Conflict& conflict : verdicts.conflicts) {
+    lose(conflict.object, {.first = conflict.extent, .end = conflict.extent.plus(1)});
+    const std::string& shown = objects_.at(conflict.object).object.shown;
+    if (conflict.asked) {
+      fail({ErrorCode::kIntegrity,
+            fmt::format("{}: {} and {} do not have the same bytes: nothing says which of them is right; "
+                        "compare them with 'sluice ls --digest', and get it from one of them",
+                        shown, peer_of(conflict.first), peer_of(conflict.second))});
+    } else {
+      fail({ErrorCode::kIncompatible,
+            fmt::format("{}: {} sends bytes that it was not asked for", shown, peer_of(conflict.second))});
+    }
+  }
+  for (const auto& rewritten : verdicts.rewritten)
+    lose(rewritten.object, {.first = rewritten.extent, .end = rewritten.extent.plus(1)});
+  for (const LegId leg : verdicts.in_arrears)
+    fail({ErrorCode::kStalled, fmt::format("{} does not say the digests of what it sends", peer_of(leg))});
+}
+
+void SeveralSources::count(const parts::ExtentCheck::Verdict& verdict) {
+  const auto found = objects_.find(verdict.object);
+  if (found == objects_.end()) return;
+  if (!planner_.arrived(verdict.leg, verdict.object, verdict.extent, now_ns_)) {
+    if (!found->second.counted.is_set(verdict.extent))
+      actions_.forgotten.push_back(
+          {.object = verdict.object, .range = found->second.counted.range_of(verdict.extent)});
+    return;
+  }
+  found->second.counted.set(verdict.extent);
+  replicas_.confirmed(verdict.object, {.extent = verdict.extent, .crc = verdict.crc});
+  if (found->second.counted.complete()) complete(found->second);
+  const recovery::Range range = found->second.counted.range_of(verdict.extent);
+  actions_.written.push_back({.kind = board::EventKind::kExtentWritten,
+                              .object = verdict.object.value(),
+                              .offset = range.offset,
+                              .length = range.length,
+                              .digest = verdict.crc});
+}
+
+void SeveralSources::refuse(const parts::ExtentCheck::Verdict& verdict) {
+  lose(verdict.object, {.first = verdict.extent, .end = verdict.extent.plus(1)});
+  const auto leg = legs_.find(verdict.leg);
+  if (leg == legs_.end() || ++leg->second.wrong < kWrongMax) return;
+  fail(
+      {ErrorCode::kIncompatible,
+       fmt::format("{}: what came from {} is not what it says that it read, {} times: nothing of it is kept; "
+                   "check the memory of both nodes",
+                   objects_.at(verdict.object).object.shown, peer_of(verdict.leg), kWrongMax)});
+}
+
+void SeveralSources::follow_planner() {
+  parts::Planner::Actions wants = planner_.take_actions();
+  for (const ObjectId object : wants.begin_anew) {
+    const auto found = objects_.find(object);
+    if (found == objects_.end()) continue;
+    recovery::ExtentMap& counted = found->second.counted;
+    const recovery::ExtentRun all{.first = ExtentId(0), .end = counted.end_id()};
+    counted.clear(all);
+    check_.forget(object, all);
+    found->second.begun_by.reset();
+    found->second.complete = false;
+    actions_.forgotten.push_back({.object = object, .range = counted.bytes_of(all)});
+  }
+  for (const parts::Want& want : wants.wants) ask(want.portion, want.withdrawn);
+  for (const ObjectId object : wants.compare) compare(object);
+}
+
+void SeveralSources::ask(const parts::Portion& portion, bool withdrawn) {
+  const auto found = objects_.find(portion.object);
+  if (found == objects_.end()) return;
+  if (!withdrawn) {
+    if (!found->second.begun_by) found->second.begun_by = portion.leg;
+    for (const recovery::Range& range : portion.ranges)
+      check_.asked(portion.leg, portion.object, found->second.counted.whole_in(range));
+  }
+  in_parts(portion.ranges, [&](std::vector<recovery::Range> ranges) {
+    actions_.words.push_back(
+        {portion.leg, Want{.object = portion.object, .ranges = std::move(ranges), .withdrawn = withdrawn}});
+  });
+}
+
+void SeveralSources::compare(ObjectId object) {
+  const auto found = objects_.find(object);
+  if (found == objects_.end()) return;
+  const Object& known = found->second.object;
+  std::optional<parts::Replicas::Held> held;
+  if (const auto extent = check_.known(object)) held = {.extent = extent->extent, .crc = extent->crc};
+  replicas_.compare({.object = object,
+                     .size_bytes = known.size_bytes,
+                     .name = known.shown,
+                     .begun_by = found->second.begun_by,
+                     .held = held});
+}
+
+void SeveralSources::follow_replicas() {
+  parts::Replicas::Actions actions = replicas_.take_actions();
+  for (parts::Portion& question : actions.questions) {
+    actions_.words.push_back(
+        {question.leg, DigestsWanted{.object = question.object, .ranges = std::move(question.ranges)}});
+  }
+  for (const parts::Replicas::Agreed& agreed : actions.agreed) planner_.open_to(agreed.leg, agreed.object);
+  for (parts::Replicas::Disagreement& each : actions.disagreements)
+    fail({ErrorCode::kIntegrity, std::move(each.message)});
+}
+
+const std::string& SeveralSources::peer_of(LegId leg) const {
+  static const std::string none = "a source that has left";
+  const auto found = legs_.find(leg);
+  return found == legs_.end() ? none : found->second.peer;
+}
+
+void SeveralSources::check_invariants() const {
+  if (!base::dchecks_enabled) return;
+  planner_.check_invariants();
+  check_.check_invariants();
+}
+
+}  // namespace sluice::transfer

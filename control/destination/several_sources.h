@@ -1,0 +1,137 @@
+// What a receiving end does about its sources when several peers have the same data: it asks each for a part,
+// counts an extent once its source has said the digest of what was written, and compares replicas before it
+// mixes them (docs/WIRE.md, "Parts").
+//
+// Pure. parts::Planner decides who is asked for what, parts::ExtentCheck what counts, parts::Replicas whose
+// replica agrees. This class joins them, and speaks the words of the wire. DestinationEnd performs Actions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/parts/extent_check.h"
+#include "control/parts/planner.h"
+#include "control/parts/replicas.h"
+#include "control/words/messages.h"
+#include "control/words/terms.h"
+#include "dataplane/board/board.h"
+
+namespace sluice::transfer {
+
+class SeveralSources {
+ public:
+  struct Object {
+    ObjectId id;
+    uint64_t size_bytes = 0;
+    bool whole = false;  // a pack: all of it comes from one source
+    std::string shown;   // for people
+  };
+  struct Source {
+    LegId leg;
+    std::string peer;
+    uint64_t rtt_ns = 0;        // 0: not known
+    uint64_t expected_bps = 0;  // likewise
+    uint32_t lanes = 1;
+  };
+  struct Word {
+    LegId leg;
+    Message message;
+  };
+  struct Run {
+    ObjectId object;
+    recovery::Range range;
+  };
+  struct Actions {
+    std::vector<Word> words;
+    std::vector<board::Event> written;  // they count from now on
+    std::vector<ObjectId> whole;        // all of it counts, and each of its sources has not changed since
+    std::vector<Run> forgotten;         // nothing of them counts, and workers take them again
+    // Why the leg that the last event or message was of cannot go on (kIncompatible, kStalled), or the
+    // session cannot (kIntegrity: replicas differ).
+    std::optional<Error> error;
+  };
+
+  // `seed`: of the session, which no source can foresee; by it the extents that are compared are chosen.
+  SeveralSources(uint32_t extent_bytes, uint64_t seed);
+
+  // ---- objects: those that workers have open ----
+  bool has(ObjectId object) const { return objects_.contains(object); }
+  // `held`: what is there of it.
+  void add(const Object& object, const std::vector<recovery::Range>& held);
+  void remove(ObjectId object);  // done or failed
+  // Whatever else was there of it is not any more: a sync failed, or a disk gave back other bytes.
+  void only_there(ObjectId object, const recovery::ExtentMap& there);
+
+  // ---- legs ----
+  void join(const Source& source, uint64_t now_ns);
+  void leave(LegId leg);  // its flows have ended
+  void leave_all();
+  // What it was asked for before this is no longer asked for there (WIRE 2.1.6): it is said again.
+  void on_new_stream(LegId leg);
+  // `bytes`: payload that its flows have accepted, since they were opened; `up`: its stream is there.
+  void tick(LegId leg, uint64_t bytes, bool up, uint64_t now_ns);
+  void written(LegId leg, const board::Event& event);
+  bool said(LegId leg, const ExtentDigests& digests);  // false: of extents that there are not
+
+  Actions take_actions();
+
+  // What the source on this leg brings, as an average of a second, bit/s; 0: not known yet.
+  uint64_t rate_bps(LegId leg) const { return planner_.rate_bps(leg); }
+  void check_invariants() const;
+
+ private:
+  struct Known {
+    Object object;
+    recovery::ExtentMap counted;    // as the planner has it
+    std::optional<LegId> begun_by;  // who was asked for something of it first
+    // All of it is there, and the sources that brought it look once more whether they have changed: of each
+    // an extent that it says the digest of again.
+    std::map<LegId, ExtentId> last_looks;
+    bool complete = false;
+  };
+  struct Joined {
+    std::string peer;
+    uint64_t bytes = 0;
+    uint32_t wrong = 0;          // extents whose digest was not that of what came
+    std::deque<ObjectId> looks;  // to be asked for, when others were answered
+    uint32_t looks_unanswered = 0;
+    std::optional<uint64_t> down_since_ns;  // its stream
+  };
+
+  // Nothing of it counts, and workers take it again.
+  void lose(ObjectId object, recovery::ExtentRun run);
+  void count(const parts::ExtentCheck::Verdict& verdict);
+  void refuse(const parts::ExtentCheck::Verdict& verdict);
+  void note_stream(LegId id, Joined& leg, bool up);
+  void complete(Known& known);
+  void ask_looks(LegId id, Joined& leg);
+  void looked(LegId leg, Known& known, ExtentId first, size_t digests);
+  void forget_looks(Known& known, LegId leg);
+  void follow_check();
+  void follow_planner();
+  void follow_replicas();
+  void ask(const parts::Portion& portion, bool withdrawn);
+  void compare(ObjectId object);
+  void say_conflict(const parts::ExtentCheck::Conflict& conflict);
+  void fail(Error error) {
+    if (!actions_.error) actions_.error = std::move(error);
+  }
+  const std::string& peer_of(LegId leg) const;
+
+  const uint32_t extent_bytes_;
+  parts::Planner planner_;
+  parts::ExtentCheck check_;
+  parts::Replicas replicas_;
+  std::map<ObjectId, Known> objects_;
+  std::map<LegId, Joined> legs_;
+  Actions actions_;
+  uint64_t now_ns_ = 0;
+};
+
+}  // namespace sluice::transfer

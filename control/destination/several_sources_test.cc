@@ -1,0 +1,239 @@
+// What a destination of several sources asks of each, and what it counts.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/destination/several_sources.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace sluice::transfer {
+namespace {
+
+constexpr uint64_t kExtentBytes = 65536;
+constexpr LegId kAlpha(0);
+constexpr LegId kBeta(1);
+constexpr ObjectId kObject(0);
+
+uint64_t digest_of(ExtentId extent) { return 1000 + extent.value(); }
+
+// Sources that bring what they are asked for, at once.
+class SeveralSourcesTest : public testing::Test {
+ protected:
+  void join(LegId leg, const std::string& peer) {
+    several_.join({.leg = leg, .peer = peer, .rtt_ns = 1'000'000, .lanes = 1}, now_ns_);
+  }
+  void add(uint64_t extents, bool whole = false) {
+    several_.add({.id = kObject, .size_bytes = extents * kExtentBytes, .whole = whole, .shown = "/in/file"},
+                 {});
+  }
+  SeveralSources::Actions tick() {
+    now_ns_ += 1'000'000;
+    for (const LegId leg : {kAlpha, kBeta}) several_.tick(leg, came_[leg.value()], true, now_ns_);
+    return several_.take_actions();
+  }
+  static std::vector<ExtentId> extents_of(const std::vector<recovery::Range>& ranges) {
+    std::vector<ExtentId> extents;
+    for (const recovery::Range& range : ranges)
+      for (uint64_t at = range.offset; at < range.end(); at += kExtentBytes)
+        extents.emplace_back(at / kExtentBytes);
+    return extents;
+  }
+  template <typename Word>
+  static std::vector<ExtentId> asked(const SeveralSources::Actions& actions, LegId leg) {
+    std::vector<ExtentId> extents;
+    for (const SeveralSources::Word& word : actions.words) {
+      const auto* const its = std::get_if<Word>(&word.message);
+      if (its == nullptr || word.leg != leg) continue;
+      for (const ExtentId extent : extents_of(its->ranges)) extents.push_back(extent);
+    }
+    return extents;
+  }
+  void write(LegId leg, ExtentId extent) {
+    came_[leg.value()] += kExtentBytes;
+    several_.written(leg, {.kind = board::EventKind::kExtentWritten,
+                           .object = kObject.value(),
+                           .offset = extent.value() * kExtentBytes,
+                           .length = kExtentBytes,
+                           .digest = digest_of(extent)});
+  }
+  bool say(LegId leg, ExtentId extent, uint64_t digest) {
+    return several_.said(leg,
+                         {.object = kObject, .offset = extent.value() * kExtentBytes, .digests = {digest}});
+  }
+  // Until nothing is asked any more: the object is whole.
+  std::vector<board::Event> bring_all(size_t extents) {
+    std::vector<board::Event> written;
+    for (int i = 0; i < 1000 && written.size() < extents; ++i) {
+      const SeveralSources::Actions actions = tick();
+      EXPECT_FALSE(actions.error) << actions.error->message;
+      written.insert(written.end(), actions.written.begin(), actions.written.end());
+      for (const LegId leg : {kAlpha, kBeta}) {
+        for (const ExtentId extent : asked<Want>(actions, leg)) {
+          write(leg, extent);
+          EXPECT_TRUE(say(leg, extent, digest_of(extent)));
+        }
+        for (const ExtentId extent : asked<DigestsWanted>(actions, leg)) {
+          if (written.size() == extents) {  // the last look
+            looks_[leg.value()].push_back(extent);
+          } else {
+            EXPECT_TRUE(say(leg, extent, digest_of(extent)));
+          }
+        }
+      }
+      if (std::ranges::find(actions.whole, kObject) != actions.whole.end()) whole_ = true;
+    }
+    return written;
+  }
+
+  SeveralSources several_{kExtentBytes, 7};
+  uint64_t now_ns_ = 1;
+  uint64_t came_[2] = {};
+  std::vector<ExtentId> looks_[2];  // asked for when all had come, and not answered
+  bool whole_ = false;
+};
+
+TEST_F(SeveralSourcesTest, AnExtentCountsOnceItsSourceHasSaidItsDigest) {
+  add(8);
+  join(kAlpha, "alpha");
+  const std::vector<ExtentId> wanted = asked<Want>(tick(), kAlpha);
+  ASSERT_FALSE(wanted.empty());
+  write(kAlpha, wanted.front());
+  EXPECT_TRUE(tick().written.empty());
+  EXPECT_TRUE(say(kAlpha, wanted.front(), digest_of(wanted.front())));
+  const SeveralSources::Actions actions = tick();
+  ASSERT_EQ(actions.written.size(), 1U);
+  EXPECT_EQ(actions.written[0].offset, wanted.front().value() * kExtentBytes);
+  EXPECT_EQ(actions.written[0].digest, digest_of(wanted.front()));
+}
+
+TEST_F(SeveralSourcesTest, ASourceWhoseWordsAreNotItsBytesIsDoneWithoutInTheEnd) {
+  add(64);
+  join(kAlpha, "alpha");
+  std::optional<Error> error;
+  size_t forgotten = 0;
+  for (int i = 0; i < 100 && !error; ++i) {
+    const SeveralSources::Actions actions = tick();
+    forgotten += actions.forgotten.size();
+    EXPECT_TRUE(actions.written.empty());
+    error = actions.error;
+    for (const ExtentId extent : asked<Want>(actions, kAlpha)) {
+      write(kAlpha, extent);
+      EXPECT_TRUE(say(kAlpha, extent, digest_of(extent) + 1));
+    }
+  }
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, ErrorCode::kIncompatible) << "its leg ends, not the session";
+  EXPECT_NE(error->message.find("alpha"), std::string::npos) << error->message;
+  EXPECT_GE(forgotten, 3U);
+}
+
+TEST_F(SeveralSourcesTest, BothBringPartsAndEachLooksOnceMoreAtTheEnd) {
+  add(200);
+  join(kAlpha, "alpha");
+  join(kBeta, "beta");
+  EXPECT_EQ(bring_all(200).size(), 200U);
+  EXPECT_TRUE(tick().whole.empty() && !whole_) << "not before they have looked";
+  for (const LegId leg : {kAlpha, kBeta}) {
+    ASSERT_EQ(looks_[leg.value()].size(), 1U) << leg.value();
+    EXPECT_TRUE(say(leg, looks_[leg.value()][0], digest_of(looks_[leg.value()][0])));
+  }
+  EXPECT_EQ(tick().whole, std::vector<ObjectId>{kObject});
+}
+
+TEST_F(SeveralSourcesTest, WhoLeavesNeedNotLook) {
+  add(200);
+  join(kAlpha, "alpha");
+  join(kBeta, "beta");
+  EXPECT_EQ(bring_all(200).size(), 200U);
+  several_.leave(kAlpha);
+  several_.leave(kBeta);
+  EXPECT_EQ(several_.take_actions().whole, std::vector<ObjectId>{kObject});
+}
+
+TEST_F(SeveralSourcesTest, WhoseStreamIsGoneIsNotWaitedFor) {
+  add(200);
+  join(kAlpha, "alpha");
+  join(kBeta, "beta");
+  EXPECT_EQ(bring_all(200).size(), 200U);
+  ASSERT_EQ(looks_[0].size() + looks_[1].size(), 2U);
+  EXPECT_TRUE(say(kAlpha, looks_[0][0], digest_of(looks_[0][0])));
+  const auto without_beta = [this] {
+    several_.tick(kBeta, came_[1], false, now_ns_);
+    return several_.take_actions().whole;
+  };
+  EXPECT_TRUE(without_beta().empty()) << "it may be back soon";
+  now_ns_ += 2'000'000'000;
+  EXPECT_EQ(without_beta(), std::vector<ObjectId>{kObject});
+}
+
+TEST_F(SeveralSourcesTest, ReplicasThatDifferAreNotMixed) {
+  add(200);
+  join(kAlpha, "alpha");
+  join(kBeta, "beta");
+  std::optional<Error> error;
+  std::vector<ExtentId> of_beta;
+  for (int i = 0; i < 100 && !error; ++i) {
+    const SeveralSources::Actions actions = tick();
+    error = actions.error;
+    for (const ExtentId extent : asked<Want>(actions, kBeta)) of_beta.push_back(extent);
+    for (const LegId leg : {kAlpha, kBeta})
+      for (const ExtentId extent : asked<DigestsWanted>(actions, leg))
+        EXPECT_TRUE(say(leg, extent, digest_of(extent) + leg.value()));
+  }
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, ErrorCode::kIntegrity);
+  for (const char* word : {"alpha", "beta", "/in/file"})
+    EXPECT_NE(error->message.find(word), std::string::npos) << error->message;
+  EXPECT_TRUE(of_beta.empty()) << "what alpha began is asked of beta once they agree";
+}
+
+TEST_F(SeveralSourcesTest, OnANewStreamAllIsSaidAgain) {
+  add(8);
+  join(kAlpha, "alpha");
+  const std::vector<ExtentId> wanted = asked<Want>(tick(), kAlpha);
+  ASSERT_FALSE(wanted.empty());
+  write(kAlpha, wanted.front());  // its digest was lost with the stream
+  several_.on_new_stream(kAlpha);
+  std::vector<ExtentId> again = asked<Want>(several_.take_actions(), kAlpha);
+  for (const ExtentId extent : wanted)
+    EXPECT_NE(std::ranges::find(again, extent), again.end()) << extent.value();
+}
+
+TEST_F(SeveralSourcesTest, WhatALegHadAndNobodyConfirmedIsAskedOfAnother) {
+  add(4);
+  join(kAlpha, "alpha");
+  const std::vector<ExtentId> wanted = asked<Want>(tick(), kAlpha);
+  ASSERT_FALSE(wanted.empty());
+  write(kAlpha, wanted.front());
+  several_.leave(kAlpha);
+  join(kBeta, "beta");
+  const SeveralSources::Actions actions = several_.take_actions();
+  ASSERT_EQ(actions.forgotten.size(), 1U) << "a worker wrote it, and it does not count";
+  EXPECT_EQ(actions.forgotten[0].range.offset, wanted.front().value() * kExtentBytes);
+  EXPECT_EQ(bring_all(4).size(), 4U);
+}
+
+TEST_F(SeveralSourcesTest, DigestsOfExtentsThatThereAreNotAreRefused) {
+  add(4);
+  join(kAlpha, "alpha");
+  EXPECT_FALSE(say(kAlpha, ExtentId(4), 1));
+  EXPECT_FALSE(several_.said(kAlpha, {.object = kObject, .offset = 1, .digests = {1}}));
+  EXPECT_FALSE(several_.said(kAlpha, {.object = kObject, .offset = 0, .digests = {1, 2, 3, 4, 5}}));
+  EXPECT_TRUE(several_.said(kAlpha, {.object = ObjectId(9), .offset = 0, .digests = {1}})) << "it is done";
+}
+
+// A disk gave back other bytes than were written.
+TEST_F(SeveralSourcesTest, WhatIsLostHereIsAskedForAgain) {
+  add(8);
+  join(kAlpha, "alpha");
+  join(kBeta, "beta");
+  EXPECT_EQ(bring_all(8).size(), 8U);
+  recovery::ExtentMap there(recovery::Layout{.size_bytes = 8 * kExtentBytes, .extent_bytes = kExtentBytes});
+  there.set(recovery::ExtentRun{.first = ExtentId(0), .end = ExtentId(5)});
+  several_.only_there(kObject, there);
+  EXPECT_EQ(bring_all(3).size(), 3U);
+}
+
+}  // namespace
+}  // namespace sluice::transfer
