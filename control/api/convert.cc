@@ -233,6 +233,10 @@ api::Session to_api(const transfer::View& view) {
 }
 
 Result<node::Wishes> wishes_of(const api::SendRequest& request) { return wishes_of_any(request); }
-Result<node::Wishes> wishes_of(const api::GetRequest& request) { return wishes_of_any(request); }
+Result<node::Wishes> wishes_of(const api::GetRequest& request) {
+  Result<node::Wishes> wishes = wishes_of_any(request);
+  if (wishes) wishes->more_peers = {request.more_peers().begin(), request.more_peers().end()};
+  return wishes;
+}
 
 }  // namespace sluice::service

@@ -92,6 +92,14 @@ Result<identity::Peer> check_peer(const config::Node& node, const std::string& n
           name)};
 }
 
+// Each of them.
+Status check_peers(const config::Node& node, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (const auto peer = check_peer(node, name); !peer) return peer.error();
+  }
+  return {};
+}
+
 Starter::Starter(std::shared_ptr<runtime::Services> services, Sessions& sessions)
     : services_(std::move(services)), sessions_(sessions) {}
 
@@ -109,9 +117,11 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
   const std::shared_ptr<bool> alive = alive_;
   const std::shared_ptr<runtime::Services> services = services_;
   if (const Status status = sessions_.check_room(wishes.user); !status) co_return status.error();
-  auto known = [services, peer = wishes.peer] { return check_peer(services->node, peer); };
-  const Result<identity::Peer> trusted = co_await services->pool.wait_for(std::move(known));
-  if (!trusted) co_return trusted.error();
+  std::vector<std::string> peers = wishes.more_peers;
+  peers.insert(peers.begin(), wishes.peer);
+  auto known = [services, peers] { return check_peers(services->node, peers); };
+  if (const Status status = co_await services->pool.wait_for(std::move(known)); !status)
+    co_return status.error();
   if (const Status status = check_wishes(role, wishes); !status) co_return status.error();
   const Result<transfer::Options> options = parse_options(wishes, services->node);
   if (!options) co_return options.error();
@@ -154,7 +164,8 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
   if (const Status status = check_deadline(role, wishes.peer, request); !status) co_return status.error();
   const auto log_level = static_cast<board::LogLevel>(options->log_level);  // numbered alike (session_log.cc)
   const Sessions::Task task =
-      begin_now(role, std::move(wishes.peer), std::move(request), std::move(sources), log_level);
+      begin_now(role, {.names = std::move(peers), .limit_bps = wishes.options.rate_bps.value_or(0)},
+                std::move(request), std::move(sources), log_level);
   // Whoever was told its id finds it after the death of anything.
   const Status written = co_await task->journal_settled();
   if (!written) co_return written.error();
@@ -177,7 +188,7 @@ asio::awaitable<Result<Preview>> Starter::preview(Wishes wishes) {
   });
 }
 
-Sessions::Task Starter::begin_now(transfer::Role role, std::string peer, transfer::Request request,
+Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Request request,
                                   runtime::OpenSources sources, board::LogLevel log_level) {
   const std::string id = new_session_id();
   DCHECK(id.size() == 32, "16 bytes, in hex");
@@ -186,17 +197,22 @@ Sessions::Task Starter::begin_now(transfer::Role role, std::string peer, transfe
   const bool sends = role == transfer::Role::kSource;
   log::of(log::kSession)
       ->info("session {}: {} {} {} {}, asked for by {}", id.substr(0, 8), sends ? "send" : "get",
-             base::counted(request.source_paths.size(), "file"), sends ? "to" : "from", peer,
-             request.user ? "user " + request.user->name : "an operator");
-  sessions_.note(audit::session_begun(id, role, true, peer, request.user, async::unix_ns()));
+             base::counted(request.source_paths.size(), "file"), sends ? "to" : "from",
+             fmt::join(peers.names, ", "), request.user ? "user " + request.user->name : "an operator");
+  for (const std::string& peer : peers.names)
+    sessions_.note(audit::session_begun(id, role, true, peer, request.user, async::unix_ns()));
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
-  if (services_->places.queue().waiting() != 0) close_sources(peer, request, std::exchange(sources, {}).open);
+  if (services_->places.queue().waiting() != 0)
+    close_sources(peers.names.front(), request, std::exchange(sources, {}).open);
   std::optional<std::vector<catalog::File>> files;
   if (!sources.open.empty()) files = std::move(sources.files);
-  return sessions_.add(std::make_unique<transfer::Transfer>(services_->settings, id, std::move(peer), role,
-                                                            std::move(request), std::move(files),
-                                                            sessions_.next_start_ns(), async::monotonic_ns()),
-                       std::move(sources));
+  auto transfer = std::make_unique<transfer::Transfer>(services_->settings, id, peers.names.front(), role,
+                                                       std::move(request), std::move(files),
+                                                       sessions_.next_start_ns(), async::monotonic_ns());
+  for (auto peer = peers.names.begin() + 1; peer != peers.names.end(); ++peer)
+    transfer->add_leg(std::move(*peer));
+  if (peers.names.size() > 1) transfer->begin_limited(peers.limit_bps);
+  return sessions_.add(std::move(transfer), std::move(sources));
 }
 
 // Not on the loop: closing a file may wait for its file system.

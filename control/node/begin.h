@@ -38,7 +38,11 @@ class Starter {
 
  private:
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
-  Sessions::Task begin_now(transfer::Role role, std::string peer, transfer::Request request,
+  struct Peers {
+    std::vector<std::string> names;  // one, or several that have the same
+    uint64_t limit_bps = 0;          // that was asked for; of several all together
+  };
+  Sessions::Task begin_now(transfer::Role role, Peers peers, transfer::Request request,
                            runtime::OpenSources sources, board::LogLevel log_level);
   void close_sources(const std::string& peer, const transfer::Request& request,
                      decltype(runtime::OpenSources::open) open);

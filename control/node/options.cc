@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace sluice::node {
 namespace {
@@ -73,6 +74,20 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
 
 Status check_priority(int32_t priority) { return options::find("priority")->check(priority, "priority"); }
 
+namespace {
+
+// Of a get from several nodes.
+Status check_peers(const Wishes& wishes) {
+  std::set<std::string> peers{wishes.peer};
+  for (const std::string& peer : wishes.more_peers) {
+    if (!peers.insert(peer).second) return usage(peer + ": named twice as a source; give each node once");
+  }
+  if (peers.size() <= transfer::kLegsMax) return {};
+  return usage(fmt::format("{} nodes as sources: {} are possible at most", peers.size(), transfer::kLegsMax));
+}
+
+}  // namespace
+
 Status check_wishes(transfer::Role role, const Wishes& wishes) {
   const bool sends = role == transfer::Role::kSource;
   if (wishes.destination.empty())
@@ -80,6 +95,7 @@ Status check_wishes(transfer::Role role, const Wishes& wishes) {
                                           : "no destination: name a path, or null:"};
   if (!sends && wishes.sources.empty())
     return Error{ErrorCode::kUsage, "no source given: name at least one file of the peer"};
+  if (const Status status = check_peers(wishes); !status) return status;
   if (wishes.selection.keep.numeric_ids && !wishes.selection.keep.names_accounts())
     return usage(
         "numeric ids of what? Ask for the owner, the group or ACLs as well (--owner, --group, --acls)");

@@ -15,6 +15,7 @@ namespace sluice::node {
 
 struct Wishes {
   std::string peer;
+  std::vector<std::string> more_peers;  // of a get: that have the same sources
   std::vector<std::string> sources;
   std::string destination;
   options::Wish options;

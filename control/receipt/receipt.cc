@@ -43,7 +43,30 @@ Json party(const std::string& name, const std::string& fingerprint, const std::s
   return said;
 }
 
-Json statement_of(const api::Session& session, Json self, Json peer) {
+Result<Json> peer_of(const std::filesystem::path& node, const std::string& name,
+                     const api::Session& session) {
+  const Result<identity::Peer> peer = identity::find_peer(node, name);
+  if (!peer) return peer.error();
+  const std::filesystem::path pinned = node / "trusted" / (peer->name + ".pem");
+  const Result<std::string> then = key_then(node, pinned, peer->fingerprint, peer->name, session);
+  if (!then) return then.error();
+  return party(peer->name, peer->fingerprint, *then);
+}
+
+// Of one peer that. Of several sources each, with what it brought, as far as that is known.
+Result<Json> peers_of(const std::filesystem::path& node, const api::Session& session) {
+  if (session.legs_size() < 2) return peer_of(node, session.peer(), session);
+  Json all = Json::array();
+  for (const api::LegProgress& leg : session.legs()) {
+    Result<Json> peer = peer_of(node, leg.peer(), session);
+    if (!peer) return peer;
+    if (leg.bytes() != 0) (*peer)["bytes"] = leg.bytes();
+    all.push_back(std::move(*peer));
+  }
+  return all;
+}
+
+Json statement_of(const api::Session& session, Json self, Json peers) {
   Json files = Json::array();
   for (const api::FileProgress& file : session.files())
     files.push_back({{"source", file.source()},
@@ -55,7 +78,7 @@ Json statement_of(const api::Session& session, Json self, Json peer) {
           {"session", session.id()},
           {"direction", session.direction()},
           {"node", std::move(self)},
-          {"peer", std::move(peer)},
+          {peers.is_array() ? "peers" : "peer", std::move(peers)},
           {"started", base::utc_text(session.started_unix_ns())},
           {"elapsed_s", session.elapsed_s()},
           {"bytes", session.bytes_total()},
@@ -74,18 +97,14 @@ Result<Json> make_receipt(const std::filesystem::path& node_directory, const api
                                         ": there are receipts of what has succeeded"};
   const Result<identity::Identity> self = identity::load(node_directory);
   if (!self) return self.error();
-  const Result<identity::Peer> peer = identity::find_peer(node_directory, session.peer());
-  if (!peer) return peer.error();
+  Result<Json> peers = peers_of(node_directory, session);
+  if (!peers) return peers.error();
   const Result<std::string> self_then =
       key_then(node_directory, self->certificate_file, self->fingerprint, "", session);
   if (!self_then) return self_then.error();
-  const std::filesystem::path pinned = node_directory / "trusted" / (peer->name + ".pem");
-  const Result<std::string> peer_then =
-      key_then(node_directory, pinned, peer->fingerprint, peer->name, session);
-  if (!peer_then) return peer_then.error();
-  const std::string statement = statement_of(session, party(self->name, self->fingerprint, *self_then),
-                                             party(peer->name, peer->fingerprint, *peer_then))
-                                    .dump(1, ' ', false, Json::error_handler_t::replace);
+  const std::string statement =
+      statement_of(session, party(self->name, self->fingerprint, *self_then), std::move(*peers))
+          .dump(1, ' ', false, Json::error_handler_t::replace);
   const Result<std::string> signature = identity::sign(*self, std::string(kPurpose) + statement);
   if (!signature) return signature.error();
   return Json{{"schema", kSchema},

@@ -30,6 +30,7 @@ constexpr Example kExamples[] = {
     {"send", "sluice send -- -odd-name beta:data/", "a name that begins with a hyphen"},
     {"get", "sluice get beta:data/run42.h5 /srv/data/", "one file"},
     {"get", "sluice get 'beta:data/*.h5' /srv/data/", "all that fit, in quotes for the shell"},
+    {"get", "sluice get --from beta,gamma data/run42.h5 /srv/data/", "one file, of which each sends a part"},
     {"run", "sluice run --check nightly.toml", "print the commands that it stands for"},
     {"run", "sluice run nightly.toml", "and run them"},
     {"session list", "sluice session list", "what runs, waits and has ended"},

@@ -75,7 +75,8 @@ std::string receipt_text(const api::Json& statement, const std::string& who, con
     return printable(value.is_string() ? value.get<std::string>() : value.dump());
   };
   std::string text = fmt::format("good: signed by {} ({})\n", printable(who), signer);
-  for (const char* key : {"session", "direction", "peer", "started", "bytes", "names", "crc", "protection"})
+  const char* const peer = statement.contains("peers") ? "peers" : "peer";  // several sources, or one
+  for (const char* key : {"session", "direction", peer, "started", "bytes", "names", "crc", "protection"})
     text += fmt::format("{:<12} {}\n", key, field(key));
   const api::Json files = statement.value("files", api::Json());
   for (const api::Json& file : files.is_array() ? files : api::Json::array())

@@ -81,6 +81,25 @@ TEST_F(ReceiptTest, SaysWhatWasMovedAndWhoBothAre) {
   EXPECT_EQ(said["started"], "2096-10-02T07:06:40Z");
 }
 
+TEST_F(ReceiptTest, NamesEachOfSeveralSourcesAndWhatItBrought) {
+  fs::create_directory(root_ / "gamma");
+  ASSERT_TRUE(identity::create(root_ / "gamma", "gamma"));
+  const auto gamma = identity::load(root_ / "gamma");
+  ASSERT_TRUE(identity::trust(root_ / "alpha", "gamma", "gamma:1", gamma->certificate_pem, false));
+  session_.set_direction("get");
+  session_.set_peer("beta, gamma");
+  for (const char* peer : {"beta", "gamma"}) session_.add_legs()->set_peer(peer);
+  session_.mutable_legs(0)->set_bytes(7);
+  const auto checked = check_receipt(made().dump());
+  ASSERT_TRUE(checked) << checked.error().message;
+  const api::Json& peers = checked->statement["peers"];
+  ASSERT_EQ(peers.size(), 2U);
+  EXPECT_EQ(peers[0]["name"], "beta");
+  EXPECT_EQ(peers[0]["bytes"], 7);
+  EXPECT_EQ(peers[1]["fingerprint"], gamma->fingerprint);
+  EXPECT_FALSE(checked->statement.contains("peer"));
+}
+
 TEST_F(ReceiptTest, WhatWasChangedIsFound) {
   const api::Json good = made();
   const auto changed = [&good](const char* key, const std::string& from, const std::string& to) {

@@ -156,6 +156,7 @@ class Reader {
                                     const toml::table* defaults) const {
     GivenOptions options;
     Paths sources;
+    Paths from;
     Path to;
     if (defaults != nullptr) {
       for (const auto& [key, node] : as_written(*defaults)) {
@@ -166,7 +167,9 @@ class Reader {
     for (const auto& [key, node] : as_written(table)) {
       Status status;
       if (key == "sources") {
-        status = add_sources(*node, &sources);
+        status = add_texts(key, *node, &sources);
+      } else if (key == "from" && direction == Direction::kGet) {
+        status = add_texts(key, *node, &from);
       } else if (key == "to" && node->is_string()) {
         to = {node->as_string()->get(), place(*node)};
       } else if (key == "to") {
@@ -179,20 +182,20 @@ class Reader {
     if (sources.empty() || to.text.empty())
       return wrong(table, "a transfer needs sources = [\"...\"] and to = \"...\", as the command has them");
     sources.push_back(std::move(to));
-    return parse(table, direction, options, sources);
+    return parse(table, direction, options, sources, from);
   }
 
-  Status add_sources(const toml::node& node, Paths* sources) const {
+  Status add_texts(const std::string& key, const toml::node& node, Paths* texts) const {
     if (const auto* one = node.as_string()) {
-      sources->push_back({one->get(), place(node)});
+      texts->push_back({one->get(), place(node)});
       return {};
     }
     if (node.is_array() && node.as_array()->is_homogeneous<std::string>()) {
       for (const toml::node& each : *node.as_array())
-        sources->push_back({each.as_string()->get(), place(each)});
+        texts->push_back({each.as_string()->get(), place(each)});
       return {};
     }
-    return wrong(node, "sources: write a string, or an array of strings");
+    return wrong(node, key + ": write a string, or an array of strings");
   }
 
   Status add_option(const std::string& key, const toml::node& node, GivenOptions* options) const {
@@ -232,7 +235,7 @@ class Reader {
 
   // As the command itself would.
   Result<RunTransfer> parse(const toml::table& table, Direction direction, const GivenOptions& options,
-                            const Paths& paths) const {
+                            const Paths& paths, const Paths& from) const {
     RunTransfer transfer{
         .direction = direction, .flags = {}, .place = place(table), .command = {}, .places = {}};
     const Arguments words = words_of(options);
@@ -240,6 +243,11 @@ class Reader {
       return wrong_option(options, wrong(table, parsed.error().message));
     for (const GivenOption& one : options) transfer.places.options[one.words.front()] = one.place;
     transfer.command = direction == Direction::kSend ? "sluice send" : "sluice get";
+    for (const Path& node : from) {
+      transfer.flags.from.push_back(node.text);
+      transfer.places.options["--from"] = node.place;
+      transfer.command += (&node == &from.front() ? " --from " : ",") + shell_word(node.text);
+    }
     for (const std::string& word : words) transfer.command += " " + shell_word(word);
     if (std::any_of(paths.begin(), paths.end(), [](const Path& p) { return p.text.starts_with('-'); }))
       transfer.command += " --";
@@ -260,6 +268,7 @@ Status try_paths(const RunTransfer& transfer, const std::vector<std::string>& pa
                  const std::filesystem::path& working_directory) {
   TransferFlags flags;
   flags.paths = paths;
+  flags.from = transfer.flags.from;
   const auto request = transfer_request(transfer.direction, flags, working_directory, nullptr);
   return request ? Status() : Status(request.error());
 }
@@ -301,7 +310,9 @@ std::string run_file_reference() {
       "the "
       "other |\n"
       "| `sources` | a string, or an array of strings | what the command takes before its last argument |\n"
-      "| `to` | a string | the last argument: `NODE:PATH` of a `send`, a path of this node of a `get` |\n";
+      "| `to` | a string | the last argument: `NODE:PATH` of a `send`, a path of this node of a `get` |\n"
+      "| `from` | a string, or an array of strings | of a `get`: the nodes that all have its sources, which "
+      "are then written without `NODE:` (`--from`) |\n";
   for (const auto& [key, option] : option_keys()) {
     out += fmt::format(
         "| `{}` | {} | {} (`{}`) |\n", key,

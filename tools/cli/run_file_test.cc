@@ -52,6 +52,21 @@ expect_loss = 2.5
   EXPECT_TRUE(file->transfers[1].flags.switches.at("overwrite"));
 }
 
+TEST(RunFile, AGetMayBeFromSeveralNodes) {
+  const std::string rest = "sources = \"data/x\"\nto = \"in/\"\n";
+  const auto file = parse_run_file("[[get]]\nfrom = [\"beta\", \"gamma\"]\nlanes = 2\n" + rest, "f.toml");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->transfers[0].command, "sluice get --from beta,gamma --lanes 2 data/x in/");
+  EXPECT_EQ(file->transfers[0].flags.from, (std::vector<std::string>{"beta", "gamma"}));
+  EXPECT_EQ(problem_of("[[send]]\nfrom = \"beta\"\n" + rest).find("f.toml:2: from: no such key"), 0U);
+  EXPECT_EQ(problem_of("[[get]]\nfrom = 3\n" + rest).find("f.toml:2: from: write"), 0U);
+  const auto twice = parse_run_file("[[get]]\nfrom = [\"beta\",\n\"beta\"]\n" + rest, "f.toml");
+  ASSERT_TRUE(twice);
+  const auto request = transfer_request(Direction::kGet, twice->transfers[0].flags, "/w", nullptr);
+  ASSERT_FALSE(request);
+  EXPECT_EQ(place_of(twice->transfers[0], request.error(), "/w"), "f.toml:3");
+}
+
 TEST(RunFile, RulesCountInTheOrderOfTheFile) {
   const std::string transfer = "[[send]]\nsources = \"d\"\nto = \"b:c\"\n";
   const auto file = parse_run_file(transfer + "include = [\"a\", \"-b\"]\nexclude = \"*\"\n" + transfer +

@@ -57,6 +57,23 @@ std::string fec_text(const api::Session& s) {
                      s.decoded_chunks());
 }
 
+// One of several sources, or of several ways to one.
+std::string leg_text(const api::LegProgress& leg) {
+  return fmt::format("{}: {}{}, {} lost, {} retransmits, {}{}", printable(leg.peer()),
+                     format_bytes(leg.bytes()),
+                     leg.has_rate_bps() && leg.rate_bps() > 0 ? " at " + format_rate(leg.rate_bps()) : "",
+                     leg.lost(), leg.retransmits(), printable(leg.state()),
+                     leg.waiting_for().empty() ? "" : ", waiting for " + printable(leg.waiting_for()));
+}
+
+// A source of a part knows no digest of the whole.
+std::string digests_text(const api::FileProgress& file) {
+  std::string text = "digest";
+  if (!file.digest_source().empty()) text += " source " + file.digest_source();
+  if (!file.digest_destination().empty()) text += " destination " + file.digest_destination();
+  return text;
+}
+
 std::string causes_text(const api::Session& s) {
   std::string text;
   for (const api::Bottleneck& cause : s.causes()) {
@@ -108,6 +125,8 @@ std::string details(const api::Session& s) {
   add("losses", fmt::format("{} network, {} destination had no room, {} CRC errors", s.lost(), s.no_room(),
                             s.crc_errors()));
   add("fec", fec_text(s));
+  for (const api::LegProgress& leg : s.legs())
+    if (s.legs_size() > 1) add("from", leg_text(leg));
   add("round trip", s.rtt_us() == 0 ? "" : fmt::format("{:.0f} us", s.rtt_us()));
   add("lanes", std::to_string(s.lanes()));
   add("crc", printable(s.crc()));
@@ -124,8 +143,7 @@ std::string details(const api::Session& s) {
         fmt::format("{} -> {}: {} of {} bytes{}", printable(file.source()), printable(file.destination()),
                     file.bytes_done(), file.size(), file.done() ? ", done" : ""));
     if (!file.digest_source().empty() || !file.digest_destination().empty()) {
-      add("",
-          fmt::format("digest source {} destination {}", file.digest_source(), file.digest_destination()));
+      add("", digests_text(file));
     }
   }
   return out;

@@ -57,6 +57,23 @@ std::string done_text(const api::Session& session) {
       std::min(1.0, static_cast<double>(session.bytes_done()) / static_cast<double>(session.bytes_total())));
 }
 
+std::vector<std::string> peers_of(const api::Session& session) {
+  std::vector<std::string> peers;
+  const std::string& all = session.peer();  // "alpha, beta" of several sources
+  for (size_t begin = 0; begin <= all.size();) {
+    const size_t end = std::min(all.find(", ", begin), all.size());
+    peers.push_back(all.substr(begin, end - begin));
+    begin = end + 2;
+  }
+  return peers;
+}
+
+std::string peer_text(const api::Session& session) {
+  const std::vector<std::string> peers = peers_of(session);
+  const std::string others = peers.size() > 1 ? fmt::format(" +{}", peers.size() - 1) : "";
+  return printable(peers.front()) + others;
+}
+
 Row row(const api::Session& session, size_t id_bytes, size_t columns, int64_t unix_now_ns) {
   const size_t others = kOtherColumns + (columns >= kWideColumns ? kTimeColumns : 0);
   const size_t peer_columns =
@@ -65,7 +82,7 @@ Row row(const api::Session& session, size_t id_bytes, size_t columns, int64_t un
   Row cells = {{printable(session.id().substr(0, id_bytes))},
                {format_date(session.started_unix_ns(), unix_now_ns)},
                {api::state_name(session)},
-               {(sends ? "to " : "from ") + shorten(printable(session.peer()), peer_columns)},
+               {(sends ? "to " : "from ") + shorten(peer_text(session), peer_columns)},
                {done_text(session), true},
                {format_bytes(session.bytes_total()) + (session.listing() ? "+" : ""), true}};
   if (columns >= kWideColumns) cells.push_back({format_duration(session.elapsed_s()), true});
@@ -114,7 +131,8 @@ Status check_states(const std::vector<std::string>& states) {
 api::ListSessionsReply filtered(const api::ListSessionsReply& all, const ListFilter& filter) {
   api::ListSessionsReply out;
   for (const api::Session& session : all.sessions()) {
-    if (!filter.peer.empty() && session.peer() != filter.peer) continue;
+    const std::vector<std::string> peers = peers_of(session);
+    if (!filter.peer.empty() && std::find(peers.begin(), peers.end(), filter.peer) == peers.end()) continue;
     if (filter.since_unix_ns && session.started_unix_ns() < *filter.since_unix_ns) continue;
     const bool any =
         filter.states.empty() || std::any_of(filter.states.begin(), filter.states.end(),

@@ -111,5 +111,16 @@ TEST(SessionFilter, AWordThatIsNoStateIsRefusedWithThoseThatAre) {
   EXPECT_FALSE(check_states({"state_unspecified"}));
 }
 
+TEST(SessionList, OfSeveralSourcesTheFirstIsNamedAndEachIsFound) {
+  api::ListSessionsReply reply;
+  api::Session* const session = add(&reply, "aaaaaaaa00000000", api::Session::SUCCEEDED);
+  session->set_direction("get");
+  session->set_peer("alpha, beta, gamma");
+  EXPECT_NE(session_table(reply, 80, true, kNowNs).find("from alpha +2 "), std::string::npos);
+  for (const char* peer : {"alpha", "gamma"}) EXPECT_EQ(filtered(reply, {.peer = peer}).sessions_size(), 1);
+  for (const char* peer : {"alp", "alpha, beta"})
+    EXPECT_EQ(filtered(reply, {.peer = peer}).sessions_size(), 0);
+}
+
 }  // namespace
 }  // namespace sluice::cli

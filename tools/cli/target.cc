@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/target.h"
 
+#include <algorithm>
+
 #include "control/client/requests.h"
 #include "dataplane/base/config/config.h"
 #include "tools/cli/format.h"
@@ -106,23 +108,72 @@ Result<api::SendRequest> send_request(const std::vector<std::string>& arguments,
   return request;
 }
 
-Result<api::GetRequest> get_request(const std::vector<std::string>& arguments,
-                                    const std::filesystem::path& working_directory) {
-  if (arguments.size() < 2) return usage("needs at least one NODE:SRC and a local path");
-  api::GetRequest request;
-  for (size_t i = 0; i + 1 < arguments.size(); ++i) {
-    const auto target = parse_target(arguments[i]);
+namespace {
+
+Result<std::string> path_at_peer(const std::string& text) {
+  return api::is_memory_source(text) ? memory_source(text) : Result<std::string>(text);
+}
+
+// Each source says at which node it is: all at one.
+Status add_sources_of_node(const std::vector<std::string>& sources, api::GetRequest* request) {
+  for (const std::string& source : sources) {
+    const auto target = parse_target(source);
     if (!target) return usage(target.error().message + "; to send to another node use 'sluice send'");
-    if (!request.peer().empty() && request.peer() != target->node) {
-      return usage("sources on two nodes, " + request.peer() + " and " + target->node +
-                   "; get them one by one");
+    if (!request->peer().empty() && request->peer() != target->node) {
+      return usage("sources on two nodes, " + request->peer() + " and " + target->node +
+                   "; get them one by one, or with --from if both nodes have the same files");
     }
-    request.set_peer(target->node);
-    auto path =
-        api::is_memory_source(target->path) ? memory_source(target->path) : Result<std::string>(target->path);
+    request->set_peer(target->node);
+    const auto path = path_at_peer(target->path);
     if (!path) return path.error();
-    request.add_sources(*path);
+    request->add_sources(*path);
   }
+  return {};
+}
+
+// Each source is at each of these nodes.
+Status add_sources_of_nodes(const std::vector<std::string>& sources, const std::vector<std::string>& nodes,
+                            api::GetRequest* request) {
+  for (auto node = nodes.begin(); node != nodes.end(); ++node) {
+    if (!config::valid_node_name(*node))
+      return usage("--from: " + quoted(std::string_view(*node)) +
+                   " is no name of a node; give those that 'sluice node trust' was given, as in "
+                   "--from alpha,beta");
+    if (std::find(nodes.begin(), node, *node) != node)
+      return usage("--from: names " + *node + " twice; give each node once");
+    if (node == nodes.begin()) {
+      request->set_peer(*node);
+    } else {
+      request->add_more_peers(*node);
+    }
+    for (const std::string& source : sources) {
+      if (is_of_node(source, *node))
+        return usage(quoted(std::string_view(source)) + " names a node, which --from does already; write " +
+                     printable(source.substr(node->size() + 1)));
+    }
+  }
+  for (const std::string& source : sources) {
+    if (const Status ok = check_text(source); !ok) return ok;
+    const auto path = path_at_peer(source);
+    if (!path) return path.error();
+    request->add_sources(*path);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<api::GetRequest> get_request(const std::vector<std::string>& arguments,
+                                    const std::vector<std::string>& from,
+                                    const std::filesystem::path& working_directory) {
+  if (arguments.size() < 2)
+    return usage(from.empty() ? "needs at least one NODE:SRC and a local path"
+                              : "--from: needs at least one SRC at these nodes and a local path");
+  api::GetRequest request;
+  const std::vector<std::string> sources(arguments.begin(), arguments.end() - 1);
+  const Status added =
+      from.empty() ? add_sources_of_node(sources, &request) : add_sources_of_nodes(sources, from, &request);
+  if (!added) return added.error();
   if (is_of_node(arguments.back(), request.peer())) {
     return usage(quoted(std::string_view(arguments.back())) +
                  " is at the node that is fetched from, and 'sluice get' stores here; write ./" +

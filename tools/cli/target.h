@@ -38,10 +38,12 @@ inline Error usage(std::string message) { return {ErrorCode::kUsage, std::move(m
 // little that a unit was forgotten.
 Result<uint64_t> rate_option(const std::string& option, std::string_view text);
 
-// The arguments of `sluice send SRC... NODE:PATH` and `sluice get NODE:SRC... PATH`, without options.
+// The arguments of `sluice send SRC... NODE:PATH` and `sluice get NODE:SRC... PATH`, without options. `from`:
+// the nodes of `sluice get --from NODE,NODE SRC... PATH`, which all have the same sources.
 Result<api::SendRequest> send_request(const std::vector<std::string>& arguments,
                                       const std::filesystem::path& working_directory);
 Result<api::GetRequest> get_request(const std::vector<std::string>& arguments,
+                                    const std::vector<std::string>& from,
                                     const std::filesystem::path& working_directory);
 
 }  // namespace sluice::cli

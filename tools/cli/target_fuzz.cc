@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto send = send_request(words, "/work"); good(send)) {
     fuzz::require(send->sources_size() == static_cast<int>(words.size()) - 1, "every source is sent");
   }
-  if (const auto get = get_request(words, "/work"); good(get)) {
+  if (const auto get = get_request(words, {}, "/work"); good(get)) {
     fuzz::require(get->sources_size() == static_cast<int>(words.size()) - 1, "every source is got");
   }
   return 0;

@@ -49,25 +49,52 @@ TEST(SendRequest, RefusesALocalDestinationAndABadMemorySize) {
 }
 
 TEST(GetRequest, TakesSeveralSourcesOfOneNode) {
-  const auto request = get_request({"b:data/x", "b:/srv/y", "in/"}, "/w");
+  const auto request = get_request({"b:data/x", "b:/srv/y", "in/"}, {}, "/w");
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->peer(), "b");
   EXPECT_EQ(request->sources_size(), 2);
   EXPECT_EQ(request->sources(0), "data/x");
   EXPECT_EQ(request->destination(), "/w/in/");
-  EXPECT_EQ(get_request({"b:memory:1K", "null:"}, "/w")->sources(0), "memory:1024");
-  EXPECT_EQ(get_request({"b:memory:1K", "null:"}, "/w")->destination(), "null:");
+  EXPECT_EQ(get_request({"b:memory:1K", "null:"}, {}, "/w")->sources(0), "memory:1024");
+  EXPECT_EQ(get_request({"b:memory:1K", "null:"}, {}, "/w")->destination(), "null:");
 }
 
 TEST(GetRequest, RefusesSourcesOfTwoNodesAndLocalSources) {
-  EXPECT_EQ(get_request({"b:x", "c:y", "in/"}, "/w").error().code, ErrorCode::kUsage);
-  EXPECT_EQ(get_request({"x", "in/"}, "/w").error().code, ErrorCode::kUsage);
+  EXPECT_EQ(get_request({"b:x", "c:y", "in/"}, {}, "/w").error().code, ErrorCode::kUsage);
+  EXPECT_EQ(get_request({"x", "in/"}, {}, "/w").error().code, ErrorCode::kUsage);
+}
+
+TEST(GetRequest, TakesWhatSeveralNodesHave) {
+  const auto request = get_request({"data/x", "/srv/y", "in/"}, {"b", "c", "d"}, "/w");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->peer(), "b");
+  ASSERT_EQ(request->more_peers_size(), 2);
+  EXPECT_EQ(request->more_peers(1), "d");
+  EXPECT_EQ(request->sources(0), "data/x");
+  EXPECT_EQ(request->sources(1), "/srv/y");
+  EXPECT_EQ(get_request({"memory:1K", "null:"}, {"b", "c"}, "/w")->sources(0), "memory:1024");
+  EXPECT_EQ(get_request({"12:30.h5", "in/"}, {"b", "c"}, "/w")->sources(0), "12:30.h5")
+      << "12 is no node of these";
+  EXPECT_EQ(get_request({"data/x", "y"}, {"b"}, "/w")->more_peers_size(), 0);
+}
+
+TEST(GetRequest, NamesWhatIsWrongWithSeveralNodes) {
+  const auto refused = [](const std::vector<std::string>& arguments, const std::vector<std::string>& from) {
+    const auto request = get_request(arguments, from, "/w");
+    return request ? std::string() : request.error().message;
+  };
+  EXPECT_NE(refused({"data/x", "y"}, {"b", "b"}).find("b twice"), std::string::npos);
+  EXPECT_NE(refused({"data/x", "y"}, {"b", ""}).find("no name of a node"), std::string::npos);
+  EXPECT_NE(refused({"b:data/x", "y"}, {"b", "c"}).find("write data/x"), std::string::npos);
+  EXPECT_NE(refused({"c:data/x", "y"}, {"b", "c"}).find("write data/x"), std::string::npos);
+  EXPECT_NE(refused({"y"}, {"b", "c"}).find("--from"), std::string::npos);
+  EXPECT_NE(refused({"", "y"}, {"b", "c"}).find("empty path"), std::string::npos);
 }
 
 TEST(Target, NoticesThatTheOtherDirectionWasMeant) {
-  EXPECT_EQ(get_request({"b:x", "b:y"}, "/w").error().code, ErrorCode::kUsage);
-  EXPECT_EQ(get_request({"b:x", "./b:y"}, "/w")->destination(), "/w/b:y");
-  EXPECT_EQ(get_request({"b:x", "12:30.h5"}, "/w")->destination(), "/w/12:30.h5");
+  EXPECT_EQ(get_request({"b:x", "b:y"}, {}, "/w").error().code, ErrorCode::kUsage);
+  EXPECT_EQ(get_request({"b:x", "./b:y"}, {}, "/w")->destination(), "/w/b:y");
+  EXPECT_EQ(get_request({"b:x", "12:30.h5"}, {}, "/w")->destination(), "/w/12:30.h5");
   EXPECT_EQ(send_request({"b:x", "b:y"}, "/w").error().code, ErrorCode::kUsage);
   EXPECT_EQ(send_request({"12:30.h5", "b:y"}, "/w")->sources(0), "/w/12:30.h5");
 }

@@ -93,6 +93,20 @@ CLI::Option* add_option(CLI::App& command, TransferFlags& flags, std::string_vie
   return added;
 }
 
+CLI::Option* add_from(CLI::App& command, TransferFlags& flags) {
+  auto note = [&flags](const std::string& nodes) {
+    for (size_t begin = 0; begin <= nodes.size();) {
+      const size_t comma = std::min(nodes.find(',', begin), nodes.size());
+      flags.from.push_back(nodes.substr(begin, comma - begin));
+      begin = comma + 1;
+    }
+  };
+  return command.add_option_function<std::string>("--from", note, std::string(kFromHelp))
+      ->type_name("NODE,NODE...")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->trigger_on_parse();
+}
+
 void add_flags(CLI::App& command, TransferFlags& flags) { add_rows(command, flags, false); }
 void add_command_flags(CLI::App& command, TransferFlags& flags) { add_rows(command, flags, true); }
 
@@ -214,6 +228,8 @@ Status check_sync(const TransferFlags& flags, const std::string& source, const s
   if (api::is_memory_source(source) || api::is_null_destination(destination))
     return wrong("--sync: memory: and null: are no directories that could be compared");
   if (!flags.files_from.empty()) return wrong("--sync: not with --files-from; what differs is what is sent");
+  if (!flags.from.empty())
+    return wrong("--sync: not with --from; a directory is compared with that of one node: write NODE:DIR");
   if (flags.detach)
     return wrong("--sync: not with --detach; the command compares, sends and removes, one after the other");
   return {};
@@ -233,7 +249,7 @@ Result<api::TransferRequest> transfer_request(Direction direction, const Transfe
       return ok.error();
     return api::TransferRequest(std::move(*request));
   }
-  auto request = get_request(flags.paths, working_directory);
+  auto request = get_request(flags.paths, flags.from, working_directory);
   if (!request) return request.error();
   if (auto ok = check_sync(flags, request->sources(0), request->destination()); !ok) return ok.error();
   std::error_code ignored;

@@ -32,6 +32,7 @@ struct TransferFlags {
   std::map<std::string, std::string, std::less<>> values;  // as they were given
   std::map<std::string, bool, std::less<>> switches;
   std::vector<selection::Rule> rules;  // as they were given
+  std::vector<std::string> from;       // of `get`: the nodes that all have its sources
   // Of the command alone.
 #define SLUICE_OPTION(...)
 #define SLUICE_COMMAND(name, type, ...) type name{};
@@ -43,6 +44,10 @@ CLI::Validator validator_of(std::string_view option);
 // One option of a transfer, maybe under other flags and with another help than its own.
 CLI::Option* add_option(CLI::App& command, TransferFlags& flags, std::string_view option,
                         std::string_view as = {}, std::string_view help = {});
+// Of `get` alone: --from.
+inline constexpr std::string_view kFromHelp =
+    "These nodes all have the same sources, written without NODE: each sends a part of them";
+CLI::Option* add_from(CLI::App& command, TransferFlags& flags);
 // All that `sluice run` has keys for.
 void add_flags(CLI::App& command, TransferFlags& flags);
 // And those of a command that is typed.

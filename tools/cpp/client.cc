@@ -101,9 +101,11 @@ Session Node::send(const std::vector<std::string>& sources, const std::string& p
 }
 
 Session Node::get(const std::string& peer, const std::vector<std::string>& sources,
-                  const std::string& destination, const Options& options) const {
+                  const std::string& destination, const Options& options,
+                  const std::vector<std::string>& more_peers) const {
   api::GetRequest request;
   request.set_peer(peer);
+  for (const std::string& each : more_peers) request.add_more_peers(each);
   for (const std::string& source : sources) request.add_sources(source);
   request.set_destination(local(destination));
   *request.mutable_options() = message_of(options);

@@ -164,9 +164,12 @@ class Node:
         for part in self.stream("PreviewSend", request, api.PreviewReply):
             yield from part.entries
 
-    def get(self, peer: str, sources: Sequence[str], destination: _Path, options: Options = Options()) -> Session:
-        """Files of another node to this one."""
-        request = api.GetRequest(peer=peer, sources=sources, destination=_local(destination), options=options.message())
+    def get(self, peer: str, sources: Sequence[str], destination: _Path, options: Options = Options(), *,
+            more_peers: Sequence[str] = ()) -> Session:  # fmt: skip
+        """Files of another node to this one. `more_peers` have the same files under the same paths: each node sends a
+        part."""
+        request = api.GetRequest(peer=peer, sources=sources, destination=_local(destination), options=options.message(),
+                                 more_peers=more_peers)  # fmt: skip
         return Session(self, self.call("Get", request, api.SessionRef).id)
 
     def sessions(self) -> Sequence[api.Session]:

@@ -147,9 +147,11 @@ class SLUICE_CLIENT_API Node {
   // path of the peer, which ends in "/" where it is a directory, or "null:".
   Session send(const std::vector<std::string>& sources, const std::string& peer,
                const std::string& destination, const Options& options = {}) const;
-  // Files of another node to this one.
+  // Files of another node to this one. `more_peers` have the same files under the same paths: each node sends
+  // a part.
   Session get(const std::string& peer, const std::vector<std::string>& sources,
-              const std::string& destination, const Options& options = {}) const;
+              const std::string& destination, const Options& options = {},
+              const std::vector<std::string>& more_peers = {}) const;
 
   std::vector<Status> sessions() const;  // all that run, and the last that have ended; the newest last
   // By its id, or as much of it as tells it from the others. Throws Error (2, usage) if there is none.
