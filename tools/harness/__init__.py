@@ -4,6 +4,7 @@
 # an ExitStack, so that one way out (normal, exception, SIGINT, SIGTERM) gives all of it back.
 # SPDX-License-Identifier: Apache-2.0
 from .console import Console
+from .group import Group, group_missing
 from .hanging import HangingFileSystem, hanging_missing
 from .hugepages import Hugepages
 from .middle import MiddleWire
@@ -17,6 +18,7 @@ from .wires import EmulatedWire, MemifWire, VethWire, veth_missing
 __all__ = [
     "Console",
     "EmulatedWire",
+    "Group",
     "HangingFileSystem",
     "HarnessError",
     "Hugepages",
@@ -28,6 +30,7 @@ __all__ = [
     "Proxy",
     "VethWire",
     "find_binaries",
+    "group_missing",
     "hanging_missing",
     "is_root",
     "nat_missing",

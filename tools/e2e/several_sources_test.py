@@ -1,0 +1,172 @@
+# One file from several sources: each sends a part, and whatever befalls one of them the others bring the rest. Replicas
+# that differ are never mixed.
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from harness import Group, group_missing, wait_until
+from harness.system import random_file, same_bytes
+from transfers import INTEGRITY, MIB, UNTRUSTED, USAGE, ended_session, last_session, nothing_temporary, refused
+from trees import make_tree, same
+
+_reason = group_missing()
+pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
+
+SOURCES = ("alpha", "beta", "gamma")
+ALL = ",".join(SOURCES)
+RATE = "80M"  # of each source: a file of 24 MiB takes about a second from all of them
+
+
+@pytest.fixture(scope="module")
+def group():
+    with Group(["home", *SOURCES], bytes_needed=1 << 30,
+               of_node={name: {"port": {"rate": RATE}} for name in SOURCES}) as nodes:  # fmt: skip
+        nodes.start()
+        yield nodes
+
+
+@pytest.fixture
+def home(group):
+    yield group["home"]
+    for node in group.nodes:
+        if not node.dataplane.running():
+            node.start_dataplane()
+        if not node.control.running():
+            node.start_control()
+        for path in list(node.export().iterdir()):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    nothing_temporary(*group.nodes)
+
+
+def replicas(group, name, size, of=SOURCES):
+    """The same random bytes at each of these sources; the path of one of them."""
+    first = random_file(group[of[0]].export() / name, size, seed=size)
+    for other in of[1:]:
+        shutil.copy(first, group[other].export() / name)  # with a time of its own
+    return first
+
+
+def bytes_by_source(session):
+    return {leg["peer"]: leg["bytes"] for leg in session["legs"]}
+
+
+def get(home, name, *options, sources=ALL):
+    target = home.export() / f"got-{name}"
+    return home.sluice("get", "--from", sources, f"data/{name}", target, *options), target
+
+
+def begin(home, name):
+    reply = home.json("get", "--from", ALL, f"data/{name}", home.export() / f"got-{name}", "--detach")
+    assert reply[0] == 0, reply[2]
+    return reply[1]["id"]
+
+
+def wait_for_bytes(home, session, least):
+    wait_until(lambda: home.json("session", "show", session)[1].get("bytes_done", 0) >= least, 60, "data have come")
+
+
+def test_each_source_sends_a_part_and_the_file_is_identical(group, home):
+    source = replicas(group, "file", 24 * MIB + 1)
+    result, target = get(home, "file")
+    assert result.returncode == 0, result.stderr
+    assert same_bytes(source, target)
+    session = last_session(home)
+    parts = bytes_by_source(session)
+    assert set(parts) == set(SOURCES) and all(parts.values()), parts
+    assert session["peer"] == "alpha, beta, gamma"
+    assert "from alpha +2 " in home.must("session", "list", "--peer", "gamma").stdout
+    receipt = json.loads(home.must("receipt", session["id"]).stdout)
+    said = json.loads(receipt["statement"])["peers"]
+    assert {each["name"]: each["bytes"] for each in said} == parts
+    for name in SOURCES:
+        wait_until(lambda name=name: last_session(group[name])["state"] == "succeeded", 30, f"it has ended at {name}")
+
+
+def test_a_rate_is_that_of_all_together(group, home):
+    replicas(group, "file", 8 * MIB)
+    result, _ = get(home, "file", "--rate", "60M")
+    assert result.returncode == 0, result.stderr
+    session = last_session(home)
+    assert session["rate_limit_bps"] == 60_000_000
+    assert session["data_elapsed_s"] > 0.9 * 8 * 8 * MIB / 60e6
+    assert "from          beta: " in home.must("session", "show", session["id"]).stdout
+
+
+@pytest.mark.parametrize("size", [0, 1, 65536, MIB + 5])
+def test_files_of_any_size(group, home, size):
+    source = replicas(group, "small", size)
+    result, target = get(home, "small")
+    assert result.returncode == 0, result.stderr
+    assert same_bytes(source, target)
+
+
+def test_a_tree_arrives_from_all(group, home):
+    tree = group["alpha"].export() / "tree"
+    make_tree(tree, files=200, large=3)
+    for other in ("beta", "gamma"):
+        subprocess.run(["cp", "-a", tree, group[other].export()], check=True)
+    result = home.sluice("get", "--from", ALL, "data/tree", home.export() / "in/", "--mkdir")
+    assert result.returncode == 0, result.stderr
+    same(tree, home.export() / "in" / "tree")
+
+
+@pytest.mark.parametrize("daemons", [("control",), ("dataplane",), ("control", "dataplane")])
+def test_the_others_bring_what_a_source_that_died_had(group, home, daemons):
+    source = replicas(group, "file", 24 * MIB + 7)
+    session = begin(home, "file")
+    wait_for_bytes(home, session, 4 * MIB)
+    for daemon in daemons:
+        getattr(group["beta"], daemon).kill()
+    end = ended_session(home, session)
+    assert end["state"] == "succeeded", end["error"]
+    assert same_bytes(source, home.export() / "got-file")
+
+
+def test_a_session_outlives_its_own_node(group, home):
+    source = replicas(group, "file", 24 * MIB + 9)
+    session = begin(home, "file")
+    wait_for_bytes(home, session, 4 * MIB)
+    home.control.kill()
+    home.start_control()
+    end = ended_session(home, session)
+    assert end["state"] == "succeeded", end["error"]
+    assert same_bytes(source, home.export() / "got-file")
+
+
+def test_a_source_that_is_away_is_done_without(group, home):
+    group["gamma"].control.kill()
+    source = replicas(group, "file", 2 * MIB, of=("alpha", "beta"))
+    result, target = get(home, "file")
+    assert result.returncode == 0, result.stderr
+    assert same_bytes(source, target)
+
+
+def test_replicas_of_different_size_are_not_mixed(group, home):
+    replicas(group, "file", 8 * MIB)
+    os.truncate(group["beta"].export() / "file", 8 * MIB - 1)
+    result, target = get(home, "file")
+    refused(result, INTEGRITY, "beta")
+    assert not target.exists()
+
+
+def test_replicas_of_different_bytes_are_not_mixed(group, home):
+    replicas(group, "file", 24 * MIB)
+    with open(group["gamma"].export() / "file", "r+b") as file:
+        file.write(b"another")
+    result, target = get(home, "file")
+    refused(result, INTEGRITY, "gamma")
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("wrong, code, words", [
+    (["--from", "alpha,alpha", "data/x", "y"], USAGE, ["--from", "alpha", "twice"]),
+    (["--from", "alpha,", "data/x", "y"], USAGE, ["--from", "no name of a node"]),
+    (["--from", "alpha,beta", "alpha:data/x", "y"], USAGE, ["data/x"]),
+    (["--from", "alpha,beta", "--sync", "data/x", "y"], USAGE, ["--sync", "--from"]),
+    (["--from", "alpha,nobody", "data/x", "y"], UNTRUSTED, ["nobody"]),
+])  # fmt: skip
+def test_what_cannot_be_is_refused(home, wrong, code, words):
+    refused(home.sluice("get", *wrong), code, *words)
