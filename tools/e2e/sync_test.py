@@ -256,8 +256,9 @@ def test_after_an_interruption_the_same_command_does_the_rest(way):
     for i in range(3):
         (way.source / f"large{i}").write_bytes(os.urandom(4 * MIB))
     (way.destination / "extra").write_bytes(b"x")
+    before = last_session(way.pair.a)["id"]
     command = way.pair.a.popen(*way.arguments("--delete", "--rate", "20M"))
-    wait_until(lambda: (last_session(way.pair.a) or {}).get("bytes_done", 0) > 0, 60, "bytes are written")
+    wait_until(lambda: (last := last_session(way.pair.a))["id"] != before and last["bytes_done"] > 0, 60, "bytes are written")
     command.send_signal(signal.SIGINT)
     out, _ = command.communicate(timeout=60)
     assert command.returncode == 12, out
