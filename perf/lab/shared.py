@@ -32,7 +32,7 @@ _BRIDGES = ("br0", "br1")
 _serial = itertools.count(1)
 
 
-def _raise(namespace, device, addresses=False):
+def raise_device(namespace, device, addresses=False):
     if not device.startswith("br"):
         run(["ip", "netns", "exec", namespace, "ethtool", "-K", device, "tx", "off", "gso", "off", "tso", "off", "gro",
              "off"])  # fmt: skip
@@ -82,7 +82,7 @@ class Bottleneck(Stacked):
         for side, bridge in enumerate(_BRIDGES):
             run(["ip", "-n", self.namespace, "link", "add", bridge, "mtu", self.mtu, "type", "bridge", "stp_state", "0",
                  "forward_delay", "0", "mcast_snooping", "0"])  # fmt: skip
-            _raise(self.namespace, bridge)
+            raise_device(self.namespace, bridge)
             self._veth(self.namespace, f"port{side}", bridge)
         self._join()
 
@@ -98,8 +98,8 @@ class Bottleneck(Stacked):
         run(["ip", "-n", namespace, "link", "add", device, "mtu", self.mtu, "type", "veth", "peer", "name", peer, "mtu", self.mtu,
              "netns", self.namespace])  # fmt: skip
         run(["ip", "-n", self.namespace, "link", "set", peer, "master", bridge])
-        _raise(self.namespace, peer)
-        _raise(namespace, device, addresses)
+        raise_device(self.namespace, peer)
+        raise_device(namespace, device, addresses)
 
     def attach(self, namespace, device, side, addresses=False):
         self._veth(namespace, device, _BRIDGES[side], addresses)
@@ -109,8 +109,8 @@ class Bottleneck(Stacked):
         near, far = f"near{next(self._ports)}", f"far{next(self._ports)}"
         run(["ip", "-n", namespace, "link", "add", device, "mtu", self.mtu, "type", "veth", "peer", "name", near, "mtu", self.mtu,
              "netns", self.namespace])  # fmt: skip
-        _raise(self.namespace, near)
-        _raise(namespace, device)
+        raise_device(self.namespace, near)
+        raise_device(namespace, device)
         self._veth(self.namespace, far, _BRIDGES[side])
         wire = BridgedWire(self.namespace, (near, far), mtu=self.mtu, settings=path_settings(0, rtt_ms)[1])
         wire.place(pathlib.Path(tempfile.mkdtemp(dir=self.base)), False)

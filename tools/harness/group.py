@@ -3,7 +3,7 @@
 #   with Group(["home", "alpha", "beta"]) as group: group.start(); group["home"].must("get", ...)
 #
 # The nodes use the kernel's sockets, and their controls meet on the same network: what is said and what is sent takes the
-# same path. That of a node can be made slow and lossy (shape).
+# same path. perf/lab/legs.py puts the path emulator in front of some.
 # SPDX-License-Identifier: Apache-2.0
 import itertools
 import os
@@ -23,7 +23,7 @@ def group_missing():
     """Why there can be no group here; None: there can."""
     if not is_root():
         return "network namespaces need root"
-    return None if shutil.which("ip") and shutil.which("tc") else "ip and tc are missing: install iproute2"
+    return None if shutil.which("ip") else "ip is missing: install iproute2"
 
 
 class Group(Stacked):
@@ -95,16 +95,6 @@ class Group(Stacked):
     def enter(self, name):
         """Prefix of a command that shall run where this node is."""
         return ["nsenter", f"--net=/run/netns/{self._name_of(self.names.index(name))}", "--"]
-
-    def shape(self, name, *, delay_ms=0, loss=0.0, rate_mbit=0):
-        """What leaves this node from now on is late by delay_ms, is lost with probability `loss`, and has this rate on the
-        wire; nothing given: none of these."""
-        inside = self._name_of(self.names.index(name))
-        words = [*(["delay", f"{delay_ms}ms"] if delay_ms else []), *(["loss", f"{loss * 100}%"] if loss else []),
-                 *(["rate", f"{rate_mbit}mbit"] if rate_mbit else [])]  # fmt: skip
-        # As many packets as a path of 200 ms at 1 Gbit/s holds.
-        words = words or ["delay", "0ms"]
-        run(["tc", "-n", inside, "qdisc", "replace", "dev", "data0", "root", "netem", "limit", "20000", *words])
 
     def cut(self, name, whether=True):
         """Takes this node's cable out, or puts it in again."""

@@ -1,6 +1,6 @@
 # Phatpackets: size of the datagram, scaling, throughput over time, several servers, experiments with real damage.
 # SPDX-License-Identifier: Apache-2.0
-from ..parts import Axis, Chart, Exhibit, Judged, Series, Table, figure, paper_cell, paper_point, points, times
+from ..parts import Axis, Chart, Exhibit, Judged, Series, Table, by_ratios, figure, paper_cell, paper_point, points, times
 
 _MTU = Axis("MTU", "bytes")
 _GAIN = Axis("speed over that of 1500 bytes", "x")
@@ -105,6 +105,36 @@ def _table_1(papers):
     return Table(["source", "FTP", "one server", "several servers"], rows)
 
 
+# The sources of the lab have the rates that the paper's servers reached alone.
+_SOURCES = {"herzberg": "gamma", "maci": "alpha", "aurora": "beta"}
+
+
+def _of_table_1(result):
+    """The rows of the largest file of which all together were measured, by source."""
+    size_mb = max((row["size_mb"] for row in result.rows(path="80ms", sources="all")), default=None)
+    return {row["sources"]: row for row in result.rows(path="80ms", size_mb=size_mb)}
+
+
+def _our_table_1(result):
+    found = _of_table_1(result)
+    rows = [[f"{name}, as {host}", found[name].cell("wall_s", unit=" s") if name in found else "–"] for host, name in _SOURCES.items()]
+    if "all" in found:
+        rows.append(["all three", found["all"].cell("wall_s", unit=" s")])
+    return Table(["source", f"{found['all']['size_mb']} MB" if "all" in found else "time"], rows)
+
+
+def _judge_table_1(papers, result):
+    ours = _of_table_1(result).get("all")
+    share = ours and ours.get("of_sum")
+    if share is None:
+        return Judged("not run", "The three sources alone and all together were not measured with the same file.")
+    total = sum(papers.number(f"P-t1-{host}-single-rate") for host in _HOSTS)
+    theirs = [papers.number(f"P-t1-{host}-multiple-rate") / total for host in _HOSTS]
+    verdict, ratio = by_ratios([share / each for each in theirs], "its part of the sum")
+    return Judged(verdict, f"All three bring {figure(share)} of the sum of what each reaches alone, and {figure(ours['of_best_single'])} of the "
+                  f"best; the paper's several servers {figure(min(theirs))} to {figure(max(theirs))} of the sum.", ratio)  # fmt: skip
+
+
 _SECONDS, _RATE = Axis("time", "s"), Axis("throughput", "Mbit/s")
 
 
@@ -142,8 +172,9 @@ EXHIBITS = {
                                     "The paper simulates a link that it does not describe; ours is an emulated one."),
     "phatpackets-figure-3": Exhibit("scaling", _figure_3, _our_figure_3, _judge_figure_3,
                                     "Two nodes on one machine, not hosts across Canada; tools of today."),
-    "phatpackets-table-1": Exhibit("servers", _table_1, None, None, "",
-                                   missing="Sluice does not download from several servers at once yet; the experiment follows when it does."),
+    "phatpackets-table-1": Exhibit("servers", _table_1, _our_table_1, _judge_table_1,
+                                   "Three emulated links of the rates that the paper's servers reached alone, at 80 ms, not hosts across Canada; the "
+                                   "paper does not say how large its file was, nor why several servers were no faster than one."),
     "phatpackets-figure-4": Exhibit("steps", _figure_4, _our_figure_4, _judge_figure_4,
                                     "An emulated link whose rate is halved for a third of the time; what the paper's network did is not said."),
     "phatpackets-section-3.5": Exhibit("integrity", _section_35, None, None, "",
