@@ -66,6 +66,11 @@ def test_what_follows_an_event_is_compared_with_what_the_rest_would_need():
     assert slowed["over_rest"] == slowed["after_over_rest"] == pytest.approx(1.0)
 
 
+def test_who_is_cut_off_brings_nothing_more():
+    out = judged(cells(), event(servers.CUT, 9 + 146 * 8 / 67, 9, 110_000_000))
+    assert out[-1]["over_rest"] == pytest.approx(1.0) and servers.summary(out)["cut"] == pytest.approx(1.0)
+
+
 def test_an_event_without_the_rates_alone_has_no_figure():
     out = judged(event(servers.KILLED, 30.0, 9.0, 110_000_000))
     assert out[0]["over_rest"] is None and servers.summary(out)["killed"] is None

@@ -32,14 +32,14 @@ from ..legs import Legs
 from ..stopwatch import Running
 from . import shapes
 
-HELP = "one file from three sources: the sum of their rates, the best alone, one killed, one slowed, other paths"
+HELP = "one file from three sources: the sum of their rates, the best alone, one killed, cut off, slowed, other paths"
 REAL = False
 PACKAGES = watch.PACKAGES
 RATES_MBPS = {"alpha": 30, "beta": 37, "gamma": 43}
 CLIENT_MBPS = 200
 ALL = "all"
-TABLE_1, MIXED, LOSS, KILLED, SLOWED = "80ms", "mixed", "loss", "killed", "slowed"
-EVENTS = (KILLED, SLOWED)
+TABLE_1, MIXED, LOSS, KILLED, CUT, SLOWED = "80ms", "mixed", "loss", "killed", "cut", "slowed"
+EVENTS = (KILLED, CUT, SLOWED)
 RTTS_MS = {MIXED: {"alpha": 1, "beta": 80, "gamma": 200}}
 _RTT_MS = 80
 _LOSS = 0.01
@@ -52,8 +52,8 @@ _SLACK = 6  # times what the links need
 def sizes(quick):
     """MB of each path."""
     if quick:
-        return {TABLE_1: (1, 4, 32), MIXED: (1, 16), LOSS: (16,), KILLED: (32,), SLOWED: (32,)}
-    return {TABLE_1: (1, 4, 16, 64, 256), MIXED: (1, 4, 16, 64), LOSS: (64,), KILLED: (256,), SLOWED: (256,)}
+        return {TABLE_1: (1, 4, 32), MIXED: (1, 16), LOSS: (16,), KILLED: (32,), CUT: (32,), SLOWED: (32,)}
+    return {TABLE_1: (1, 4, 16, 64, 256), MIXED: (1, 4, 16, 64), LOSS: (64,), KILLED: (256,), CUT: (256,), SLOWED: (256,)}
 
 
 def settings_of(path, sizes_mb):
@@ -119,6 +119,8 @@ class Game:
     def _mend(self, event):
         if event == SLOWED:
             self._group.slow_down(_VICTIM, RATES_MBPS[_VICTIM])
+        if event == CUT:
+            self._group.cut(_VICTIM, False)
         if event == KILLED:
             node = self._group[_VICTIM]
             if not node.dataplane.running():
@@ -157,6 +159,8 @@ class Game:
         if event == KILLED:
             self._group[_VICTIM].control.kill()
             self._group[_VICTIM].dataplane.kill()
+        elif event == CUT:
+            self._group.cut(_VICTIM)
         else:
             self._group.slow_down(_VICTIM, RATES_MBPS[_VICTIM] * _TENTH)
         return {"event_s": at_s - running.started, "event_bytes": done}
@@ -213,7 +217,7 @@ def left_gbps(path, rows, size_mb):
     """What is left after the event: the sum of what the others reached alone, and of the slowed one's a tenth; null where
     that was not measured."""
     alone = {row["sources"]: row.get("goodput_gbps") for row in rows if row["path"] == TABLE_1 and row["size_mb"] == size_mb}
-    share = {name: 1.0 for name in RATES_MBPS} | {_VICTIM: 0.0 if path == KILLED else _TENTH}
+    share = {name: 1.0 for name in RATES_MBPS} | {_VICTIM: _TENTH if path == SLOWED else 0.0}
     if not all(alone.get(name) for name in RATES_MBPS):
         return None
     return sum(alone[name] * share[name] for name in RATES_MBPS)
@@ -254,6 +258,8 @@ def summary(rows):
         "worst_of_best_single_at": worst and f"{worst['path']} {worst['size_mb']} MB",
         "killed": last(KILLED, "over_rest"),
         "killed_after": last(KILLED, "after_over_rest"),
+        "cut": last(CUT, "over_rest"),
+        "cut_after": last(CUT, "after_over_rest"),
         "slowed": last(SLOWED, "over_rest"),
         "slowed_after": last(SLOWED, "after_over_rest"),
         "twice_worst": rounded(max((row["twice"] for row in rows if row.get("twice") is not None), default=None)),
