@@ -117,16 +117,21 @@ class Game:
             self._mend(event)
 
     def _mend(self, event):
+        """As it was before the event. What the source keeps of the session would share its path with the next one."""
+        if event is None:
+            return
+        node = self._group[_VICTIM]
         if event == SLOWED:
             self._group.slow_down(_VICTIM, RATES_MBPS[_VICTIM])
-        if event == CUT:
+        elif event == CUT:
             self._group.cut(_VICTIM, False)
-        if event == KILLED:
-            node = self._group[_VICTIM]
-            if not node.dataplane.running():
-                node.start_dataplane()
-            if not node.control.running():
-                node.start_control()
+        elif not node.dataplane.running():
+            node.start_dataplane()
+        if not node.control.running():
+            node.start_control()
+        for session in _running(node):
+            node.sluice("session", "cancel", session)
+        wait_until(lambda: not _running(node), 60, f"no session is left at {_VICTIM}")
 
     def _transfer(self, size_mb, what, event):
         source, target = self._files[size_mb], self._home.export() / "got.bin"
@@ -166,7 +171,11 @@ class Game:
         return {"event_s": at_s - running.started, "event_bytes": done}
 
     def _session(self):
-        return next((each["id"] for each in self._home.sessions() if each["state"] not in ("succeeded", "failed", "cancelled")), None)
+        return next(iter(_running(self._home)), None)
+
+
+def _running(node):
+    return [each["id"] for each in node.sessions() if each["state"] not in ("succeeded", "failed", "cancelled")]
 
 
 def figures(session, wall_s, size_bytes):
