@@ -137,7 +137,7 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
       co_return co_await say(services->io, std::move(connection), transfer::unknown_answer(hello));
     case transfer::CallKind::kKnows:
       if (const Sessions::Task task = sessions_.active(hello.session_id)) {
-        task->post(transfer::PeerInquires{});
+        if (const auto leg = task->transfer().leg_to(peer, hello.leg)) task->post(transfer::PeerInquires{*leg});
         co_return co_await say(services->io, std::move(connection),
                                transfer::knows_answer(hello, task->transfer().pausing()));
       }
@@ -162,8 +162,7 @@ void Reception::take_call(const std::shared_ptr<peer::Connection>& connection, c
                                                               async::unix_ns(), async::monotonic_ns()),
                          {});
   }
-  DCHECK(task->transfer().id() == hello.session_id && task->transfer().peer() == connection->peer().name,
-         "a call goes to the session of its id and peer");
+  DCHECK(task->transfer().id() == hello.session_id, "a call goes to the session of its id");
   task->peer_called(connection, hello);
 }
 

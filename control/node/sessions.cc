@@ -77,13 +77,12 @@ transfer::UnderId Sessions::under_id(const std::string& id) const {
   for (const transfer::View& view : ended_) {
     if (view.id != id) continue;
     known.initiator = view.asker.of_this_node;
-    known.peer = view.peer;
+    for (const transfer::LegView& leg : view.legs) known.peers.push_back(leg.peer);
   }
   if (const Task task = active(id)) {
     known.active = true;
     known.initiator = task->transfer().initiator();
-    known.peer = task->transfer().peer();
-    known.legs = static_cast<uint32_t>(task->transfer().legs());
+    known.peers = task->transfer().leg_peers();
   }
   return known;
 }

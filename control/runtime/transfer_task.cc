@@ -65,9 +65,9 @@ void TransferTask::start() {
 }
 
 void TransferTask::peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello) {
-  // Whoever is called has one peer: the number of a leg to it is that of the leg.
-  DCHECK(hello.leg < legs_.size(), "a call for a leg that there is not was refused");
-  legs_[hello.leg].stream->peer_called(std::move(connection), hello);
+  const std::optional<transfer::LegId> leg = transfer_->leg_to(connection->peer().name, hello.leg);
+  DCHECK(leg, "a call for a leg that there is not was refused");
+  if (leg) legs_[leg->value()].stream->peer_called(std::move(connection), hello);
 }
 
 // ---- events in, effects out --------------------------------------------------------------------

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "control/leg/negotiation.h"
 
 namespace sluice::transfer {
@@ -11,35 +13,34 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
   if (const Status status = check_hello(hello); !status)
     return {.kind = CallKind::kRefused, .error = status.error(), .reason = status.error().message};
   const Record* const record = known.record;
-  const std::string* owner = nullptr;
-  bool fits = true;  // whoever began a session calls for it, and is asked for it
-  const auto belongs = [&](bool initiator, const std::string& its_peer) {
-    owner = &its_peer;
-    fits = fits && initiator == hello.inquires && its_peer == peer;
+  bool its_own = true;  // the caller's: one leg at least goes to it
+  bool fits = true;     // whoever began a session calls for it, and is asked for it
+  const auto belongs = [&](bool initiator, bool to_caller) {
+    its_own = its_own && to_caller;
+    fits = fits && initiator == hello.inquires;
   };
-  if (!known.peer.empty()) belongs(known.initiator, known.peer);
-  if (record != nullptr) {
-    for (const LegRecord& leg : record->legs) {
-      if (owner == nullptr || leg.peer == peer) belongs(record->initiator, leg.peer);
-    }
-  }
-  if (!fits) {
+  const auto legs_to_caller = std::ranges::count(known.peers, peer);
+  if (!known.peers.empty()) belongs(known.initiator, legs_to_caller != 0);
+  if (record != nullptr)
+    belongs(record->initiator, std::ranges::count(record->legs, peer, &LegRecord::peer) != 0);
+  if (!fits || !its_own) {
     // For the session of somebody else the peer gets the answer for one that nobody knows, if that answer
     // opens none.
     if (hello.ended) return {.kind = CallKind::kNothing};
-    if (hello.inquires && *owner != peer) return {.kind = CallKind::kUnknown};
+    if (hello.inquires && !its_own) return {.kind = CallKind::kUnknown};
     return {.kind = CallKind::kRefused,
             .error = Error{ErrorCode::kIncompatible,
                            "the id of this session cannot be used here: begin another session"},
             .reason = fmt::format("it calls for session {}, which is not its own", hello.session_id)};
   }
-  if (hello.leg >= known.legs) {
+  const uint32_t legs = known.active ? static_cast<uint32_t>(legs_to_caller) : known.legs_of_new;
+  if (hello.leg >= legs) {
     return {.kind = CallKind::kRefused,
             .error = Error{ErrorCode::kIncompatible,
                            fmt::format("the session has no leg {} here: run one version on both nodes",
                                        hello.leg)},
             .reason = fmt::format("it calls for leg {} of session {}, which has {}", hello.leg,
-                                  hello.session_id, known.legs)};
+                                  hello.session_id, legs)};
   }
   const bool asks = hello.inquires && !hello.ended;  // else it tells how it has ended there
   if (known.active) return {.kind = asks ? CallKind::kKnows : CallKind::kKnown};

@@ -29,8 +29,9 @@ struct UnderId {
   bool active = false;
   // Of the active one, or of one that has ended and is only remembered.
   bool initiator = false;
-  std::string peer;   // empty: there is neither
-  uint32_t legs = 1;  // that it has to the caller
+  std::vector<std::string> peers;  // of each leg; empty: there is neither
+  // That the session of a peer has here when it begins. An active one has as many as it has.
+  uint32_t legs_of_new = 1;
 };
 
 struct Decision {

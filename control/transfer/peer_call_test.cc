@@ -49,17 +49,17 @@ TEST(CallKind, ALegThatASessionDoesNotHaveHereIsRefused) {
   Hello second = hello();
   second.leg = 1;
   EXPECT_EQ(receive_call("there", second, {}).kind, CallKind::kRefused);
-  EXPECT_EQ(receive_call("there", second, {.active = true, .peer = "there"}).kind, CallKind::kRefused);
-  EXPECT_EQ(receive_call("there", second, {.active = true, .peer = "there", .legs = 2}).kind,
+  EXPECT_EQ(receive_call("there", second, {.active = true, .peers = {"there"}}).kind, CallKind::kRefused);
+  EXPECT_EQ(receive_call("there", second, {.active = true, .peers = {"there", "there"}}).kind,
             CallKind::kKnown);
 }
 
 TEST(CallKind, AnActiveOneTakesTheCallOfItsPeerOnly) {
-  const UnderId active{.active = true, .peer = "there"};
+  const UnderId active{.active = true, .peers = {"there"}};
   EXPECT_EQ(of(active), CallKind::kKnown);
   EXPECT_EQ(of(active, true), CallKind::kKnown);
   EXPECT_EQ(of(active, false, "elsewhere"), CallKind::kRefused);
-  EXPECT_EQ(of({.active = true, .initiator = true, .peer = "there"}), CallKind::kRefused)
+  EXPECT_EQ(of({.active = true, .initiator = true, .peers = {"there"}}), CallKind::kRefused)
       << "whoever began it calls";
 }
 
@@ -82,9 +82,9 @@ TEST(CallKind, WhoeverWasCalledMayAskForItAndOpensNothing) {
     return receive_call(peer, inquiry(), known).kind;
   };
   EXPECT_EQ(ask({}), CallKind::kUnknown);
-  EXPECT_EQ(ask({.active = true, .initiator = true, .peer = "there"}), CallKind::kKnows);
-  EXPECT_EQ(ask({.active = true, .initiator = true, .peer = "there"}, "elsewhere"), CallKind::kUnknown);
-  EXPECT_EQ(ask({.active = true, .peer = "there"}), CallKind::kRefused) << "it is this node that was called";
+  EXPECT_EQ(ask({.active = true, .initiator = true, .peers = {"there"}}), CallKind::kKnows);
+  EXPECT_EQ(ask({.active = true, .initiator = true, .peers = {"there"}}, "elsewhere"), CallKind::kUnknown);
+  EXPECT_EQ(ask({.active = true, .peers = {"there"}}), CallKind::kRefused) << "it is this node that was called";
   for (const RecordState state : {RecordState::kActive, RecordState::kPaused, RecordState::kSucceeded,
                                   RecordState::kFailed, RecordState::kCancelled}) {
     Record record = record_with(state);
@@ -95,6 +95,34 @@ TEST(CallKind, WhoeverWasCalledMayAskForItAndOpensNothing) {
   }
 }
 
+// Whichever of them it is, in the journal and in memory. The others are as good as nobody.
+TEST(CallKind, EachOfSeveralPeersIsAnsweredForItsOwnLeg) {
+  const std::vector<std::string> peers = {"first", "there", "third"};
+  Record record{.id = kId, .initiator = true, .role = Role::kDestination};
+  for (const std::string& peer : peers) record.legs.push_back({.peer = peer});
+  for (const std::string& peer : peers) {
+    SCOPED_TRACE(peer);
+    record.state = RecordState::kActive;
+    EXPECT_EQ(receive_call(peer, inquiry(), {.record = &record}).kind, CallKind::kKnows);
+    EXPECT_EQ(
+        receive_call(peer, inquiry(), {.record = &record, .active = true, .initiator = true, .peers = peers})
+            .kind,
+        CallKind::kKnows);
+    record.state = RecordState::kSucceeded;
+    EXPECT_EQ(receive_call(peer, inquiry(), {.record = &record}).kind, CallKind::kEnded);
+    EXPECT_EQ(receive_call(peer, inquiry(), {.record = &record, .initiator = true, .peers = peers}).kind,
+              CallKind::kEnded);
+  }
+  EXPECT_EQ(
+      receive_call("elsewhere", inquiry(), {.record = &record, .initiator = true, .peers = peers}).kind,
+      CallKind::kUnknown);
+  Hello second = inquiry();
+  second.leg = 1;
+  EXPECT_EQ(receive_call("there", second, {.active = true, .initiator = true, .peers = peers}).kind,
+            CallKind::kRefused)
+      << "it has one leg to each";
+}
+
 // One that is paused calls nobody, and would wait for ever.
 TEST(CallKind, WhoeverWasCalledTellsHowItHasEndedThere) {
   const auto tell = [](const UnderId& known, const std::string& peer = "there") {
@@ -103,9 +131,9 @@ TEST(CallKind, WhoeverWasCalledTellsHowItHasEndedThere) {
     return receive_call(peer, word, known).kind;
   };
   EXPECT_EQ(tell({}), CallKind::kNothing);
-  EXPECT_EQ(tell({.active = true, .initiator = true, .peer = "there"}), CallKind::kKnown);
-  EXPECT_EQ(tell({.active = true, .initiator = true, .peer = "there"}, "elsewhere"), CallKind::kNothing);
-  EXPECT_EQ(tell({.active = true, .peer = "there"}), CallKind::kNothing) << "it is this node that was called";
+  EXPECT_EQ(tell({.active = true, .initiator = true, .peers = {"there"}}), CallKind::kKnown);
+  EXPECT_EQ(tell({.active = true, .initiator = true, .peers = {"there"}}, "elsewhere"), CallKind::kNothing);
+  EXPECT_EQ(tell({.active = true, .peers = {"there"}}), CallKind::kNothing) << "it is this node that was called";
   for (const RecordState state : {RecordState::kActive, RecordState::kPaused, RecordState::kSucceeded,
                                   RecordState::kFailed, RecordState::kCancelled}) {
     Record record = record_with(state);
@@ -129,19 +157,19 @@ TEST(CallKind, TheAnswerToAnInquirySaysWhetherItIsKnown) {
 }
 
 TEST(CallKind, OneThatIsOnlyRememberedIsThatOfItsPeerToo) {
-  EXPECT_EQ(of({.peer = "there"}), CallKind::kNew) << "it begins anew";
-  EXPECT_EQ(of({.peer = "there"}, false, "elsewhere"), CallKind::kRefused);
-  EXPECT_EQ(of({.initiator = true, .peer = "there"}), CallKind::kRefused);
+  EXPECT_EQ(of({.peers = {"there"}}), CallKind::kNew) << "it begins anew";
+  EXPECT_EQ(of({.peers = {"there"}}, false, "elsewhere"), CallKind::kRefused);
+  EXPECT_EQ(of({.initiator = true, .peers = {"there"}}), CallKind::kRefused);
 }
 
 TEST(CallKind, APeerDoesNotLearnWhatBecameOfTheSessionOfAnother) {
   const Record running = record_with(RecordState::kActive);
   const Record ended = record_with(RecordState::kFailed);
-  const UnderId all[] = {{.active = true, .peer = "there"},
-                         {.peer = "there"},
+  const UnderId all[] = {{.active = true, .peers = {"there"}},
+                         {.peers = {"there"}},
                          {.record = &running},
                          {.record = &ended},
-                         {.record = &running, .active = true, .peer = "there"}};
+                         {.record = &running, .active = true, .peers = {"there"}}};
   for (const UnderId& known : all) {
     const Decision decision = receive_call("elsewhere", hello(), known);
     ASSERT_EQ(decision.kind, CallKind::kRefused);

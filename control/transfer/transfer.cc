@@ -190,7 +190,7 @@ void Transfer::on(const ListRead& event, uint64_t now_ns) {
 void Transfer::recovered(uint64_t now_ns) {
   if (cancelled_) return end_with(error_, now_ns);
   if (job_.has_end() && job_.complete()) {
-    peer_.unaware = job_.initiator && job_.role == Role::kDestination;
+    if (job_.initiator && job_.role == Role::kDestination) peer_.unaware = peers_without_end();
     return end_with(job_.end()->lost(), now_ns);
   }
   if (detached_) return leave();

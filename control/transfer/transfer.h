@@ -96,6 +96,9 @@ class Transfer {
   const std::optional<Error>& error() const { return error_; }
   const Leg& leg(LegId leg) const { return *legs_[leg]; }
   size_t legs() const { return legs_.size(); }
+  std::vector<std::string> leg_peers() const;  // the peer of each leg
+  // The leg by which this peer calls with this number, of those to it.
+  std::optional<LegId> leg_to(const std::string& peer, uint32_t number) const;
   std::string log_name() const;
 
  private:
@@ -142,6 +145,7 @@ class Transfer {
   uint64_t revival_due_ns() const;
   const AttemptEnd& telling_end() const;
   std::string peers() const;
+  std::set<std::string> peers_without_end() const;
   Leg& speaker() const { return *legs_[LegId(0)]; }
   const Leg& shown_leg() const;
   template <typename Is>
@@ -259,8 +263,8 @@ class Transfer {
   bool cancelled_ = false;  // by an operator, or by its deadline
   bool detached_ = false;
   struct Peer {
-    bool contacted = false;  // it has said hello once: worth another attempt
-    bool unaware = false;    // of the end
+    bool contacted = false;              // it has said hello once: worth another attempt
+    std::set<std::string> unaware = {};  // those that may not know of the end
   } peer_;
   struct Unfinished {
     bool left = false;  // to be removed

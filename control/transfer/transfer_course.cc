@@ -39,7 +39,7 @@ void Transfer::advance(uint64_t now_ns) {
           over();
         } else if (ends_.parting.empty()) {
           phase_.change(P::kAware);
-          peer_.unaware = false;
+          peer_.unaware.clear();
           write_record(Entry::kAware, Durability::kProcess, now_ns);
         }
         break;
@@ -199,7 +199,7 @@ void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
   if (cancelled_) return end_with(error_, now_ns);  // whatever came after: the operator was told so
   if (job_.has_end() && job_.complete()) {
     // A source that was called hears from nobody else that its files have arrived.
-    peer_.unaware = job_.initiator && job_.role == Role::kDestination && !job_.peer_ended();
+    if (job_.initiator && job_.role == Role::kDestination) peer_.unaware = peers_without_end();
     return end_with(job_.end()->lost(), now_ns);
   }
   if (end.peer_ended) return end_with(end.error, now_ns);
@@ -263,9 +263,12 @@ void Transfer::foresee_failure(bool unheard) {
   // A word to the peer may be lost with the process that heard it: the peer is told until it says that it
   // knows. It may have agreed, and hold files, though this node never heard so. A peer that began the
   // transfer calls, and hears it then; but not while it is paused.
-  peer_.unaware = job_.initiator ? job_.began || peer_.contacted ||
-                                       any_leg([](const Leg& leg) { return leg.contacted(); })
-                                 : job_.began && (cancelled_ || unheard);
+  const bool unaware = job_.initiator ? job_.began || peer_.contacted ||
+                                            any_leg([](const Leg& leg) { return leg.contacted(); })
+                                      : job_.began && (cancelled_ || unheard);
+  peer_.unaware.clear();
+  for (const auto& leg : legs_)
+    if (unaware) peer_.unaware.insert(leg->peer_name());
   files_.left = job_.began && job_.has_end() && job_.end()->leaves_files();
 }
 
@@ -301,7 +304,7 @@ void Transfer::part_or_over(uint64_t now_ns) {
     leg->refuse_call(failure_of({ErrorCode::kPeerUnreachable, "the session has just ended here: ask again"}),
                      now_ns, out_);
   }
-  if (!peer_.unaware || detached_) return over();
+  if (peer_.unaware.empty() || detached_) return over();
   part(now_ns);
 }
 
@@ -314,7 +317,7 @@ void Transfer::part(uint64_t now_ns) {
   std::get<Hello>(words.front()).inquires = !job_.initiator;  // as whoever was called says who it is
   std::set<std::string> told;
   for (auto& leg : legs_) {
-    if (!told.insert(leg->peer_name()).second) continue;
+    if (!peer_.unaware.contains(leg->peer_name()) || !told.insert(leg->peer_name()).second) continue;
     ends_.parting.insert(leg->id());
     leg->part(words, now_ns + settings_.resume_timeout_ns, now_ns, out_);
   }

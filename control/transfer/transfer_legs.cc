@@ -126,6 +126,32 @@ std::string Transfer::peers() const {
   return peers_of(records);
 }
 
+std::vector<std::string> Transfer::leg_peers() const {
+  std::vector<std::string> peers;
+  for (const auto& leg : legs_) peers.push_back(leg->peer_name());
+  return peers;
+}
+
+std::optional<LegId> Transfer::leg_to(const std::string& peer, uint32_t number) const {
+  for (const auto& leg : legs_)
+    if (leg->peer_name() == peer && leg->number() == number) return leg->id();
+  return std::nullopt;
+}
+
+// All has arrived here: which of those that sent of it have not said that they know? One that was cut off
+// before the end is told later.
+std::set<std::string> Transfer::peers_without_end() const {
+  std::set<std::string> unaware;
+  for (const auto& leg : legs_)
+    if (leg->agreed()) unaware.insert(leg->peer_name());
+  for (const auto& leg : legs_) {
+    const auto end = ends_.how.find(leg->id());
+    const bool told_us = end != ends_.how.end() && end->second.peer_ended;
+    if (told_us || job_.peer_ended(leg->id())) unaware.erase(leg->peer_name());
+  }
+  return unaware;
+}
+
 // The one that stands for all where only one is shown: as far as any has come.
 const Leg& Transfer::shown_leg() const {
   const auto come = [](const Leg& leg) {

@@ -58,7 +58,8 @@ Transfer::Transfer(const ThisNode& settings, const Saved& saved, std::optional<E
   if (has_ended(record.state)) {
     outcome_ = record.state;
     files_.left = record.files_left;
-    peer_.unaware = transfer::peer_unaware(record);
+    for (const LegRecord& leg : record.legs)
+      if (leg.peer_unaware) peer_.unaware.insert(leg.peer);
     error_ = record.error;
   } else if (paused_) {
     held_ = record.error;
@@ -129,7 +130,7 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
   record.deadline_admission = going_.pace.admission();
   for (const auto& leg : legs_) {
     record.legs.push_back(leg->record(!has_ended(state)));
-    record.legs.back().peer_unaware = peer_.unaware;
+    record.legs.back().peer_unaware = peer_.unaware.contains(leg->peer_name());
   }
   // Open flows are counted by their slots, which the next control reads when it goes on with them.
   board::FlowFigures figures;

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from harness import Group, group_missing, wait_until
 from harness.system import random_file, same_bytes
-from transfers import INTEGRITY, MIB, UNTRUSTED, USAGE, ended_session, last_session, nothing_temporary, refused
+from transfers import ENDED, INTEGRITY, MIB, UNTRUSTED, USAGE, ended_session, last_session, nothing_temporary, refused
 from trees import make_tree, same
 
 _reason = group_missing()
@@ -122,6 +122,26 @@ def test_the_others_bring_what_a_source_that_died_had(group, home, daemons):
         getattr(group["beta"], daemon).kill()
     end = ended_session(home, session)
     assert end["state"] == "succeeded", end["error"]
+    assert same_bytes(source, home.export() / "got-file")
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_source_that_was_cut_off_before_the_end_hears_of_it_afterwards(group, home, restarts):
+    """Also from the journal, when the control of the destination was another meanwhile."""
+    source = replicas(group, "file", 24 * MIB + 11)
+    session = begin(home, "file")
+    wait_for_bytes(home, session, 4 * MIB)
+    group.cut("beta")
+    try:
+        end = ended_session(home, session)
+        assert end["state"] == "succeeded", end["error"]
+        assert group["beta"].json("session", "show", session)[1]["state"] not in ENDED
+        if restarts:
+            home.control.kill()
+            home.start_control()
+    finally:
+        group.cut("beta", False)
+    assert ended_session(group["beta"], session)["state"] == "succeeded"
     assert same_bytes(source, home.export() / "got-file")
 
 

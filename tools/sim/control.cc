@@ -273,13 +273,13 @@ void Control::receive(Streams::Id id, const transfer::Hello& hello) {
   if (stopping_) return host_.streams->hang_up(host_.node, id);
   std::shared_ptr<Session> session;
   transfer::UnderId known;
-  known.legs = host_.plan.legs;
+  known.legs_of_new = host_.plan.legs;
   for (const auto& each : sessions_) {
     if (each->over() || each->transfer().id() != hello.session_id || each->transfer().ended()) continue;
     session = each;
     known.active = true;
     known.initiator = each->transfer().initiator();
-    known.peer = each->transfer().peer();
+    known.peers = each->transfer().leg_peers();
   }
   const auto saved = host_.journal.sessions().find(hello.session_id);
   if (saved != host_.journal.sessions().end()) known.record = &saved->second.record;
