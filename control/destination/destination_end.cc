@@ -318,6 +318,9 @@ std::string DestinationEnd::waiting_for(const board::FlowFigures& before, const 
   if (receiver_ && receiver_->awaits_writes() && now.bytes == before.bytes)
     return "disk (a second copy that is being written)";
   if (waits_for_list()) return catalog().growing() ? "the peer's list of files" : "creating files";
+  if (several_) {
+    if (std::string wait = several_->waiting_for(); !wait.empty()) return wait;
+  }
   if (bytes_done() == catalog().bytes_total()) return "";
   if (std::string wait = board::neighbour_wait(now, now_ns); !wait.empty()) return wait;
   if (now.last_peer_ns + kSilenceNs < now_ns) return "network (no data from peer)";

@@ -42,7 +42,8 @@ void DestinationEnd::tick_source(const Tick& event, uint64_t now_ns) {
   uint64_t bytes = 0;
   for (const board::FlowSlot* const lane : event.lanes)
     bytes += lane->state.bytes.load(std::memory_order_relaxed);
-  several_->tick(event.leg, bytes, legs_.at(event.leg).up(), now_ns);
+  const DestinationLeg& leg = legs_.at(event.leg);
+  several_->tick(event.leg, {.bytes = bytes, .up = leg.up(), .heard_ns = leg.heard_ns()}, now_ns);
   // A sync failed, or a disk gave back other bytes than were written.
   if (receiver_->forgettings() == forgettings_) return;
   forgettings_ = receiver_->forgettings();

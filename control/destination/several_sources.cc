@@ -16,8 +16,6 @@ constexpr uint32_t kWrongMax = 3;
 // Last looks of a source that are not answered. With what is compared they are fewer than docs/WIRE.md
 // allows: a source may say a digest because it has sent the extent, and still owe the answer to the question.
 constexpr uint32_t kLooksMax = 16;
-// A source whose stream is down for so long is not waited for with a file that is complete.
-constexpr uint64_t kNoLookNs = kSecondNs;
 static_assert(kLooksMax + parts::Replicas::kQuestionsMax <= 48);
 
 }  // namespace
@@ -85,7 +83,7 @@ void SeveralSources::lose(ObjectId object, recovery::ExtentRun run) {
 
 void SeveralSources::join(const Source& source, uint64_t now_ns) {
   now_ns_ = std::max(now_ns_, now_ns);
-  legs_.insert_or_assign(source.leg, Joined{.peer = source.peer});
+  legs_.insert_or_assign(source.leg, Joined{.peer = source.peer, .rtt_ns = source.rtt_ns, .hearing = {}});
   planner_.join(source.leg,
                 {.rtt_ns = source.rtt_ns, .expected_rate_bps = source.expected_bps, .lanes = source.lanes},
                 now_ns_);
@@ -128,14 +126,16 @@ void SeveralSources::on_new_stream(LegId leg) {
   ask_looks(leg, joined);
 }
 
-void SeveralSources::tick(LegId leg, uint64_t bytes, bool up, uint64_t now_ns) {
+void SeveralSources::tick(LegId leg, const Sign& sign, uint64_t now_ns) {
   const auto found = legs_.find(leg);
   if (found == legs_.end()) return;
+  Joined& joined = found->second;
   now_ns_ = std::max(now_ns_, now_ns);
-  const uint64_t before = std::exchange(found->second.bytes, bytes);
-  note_stream(leg, found->second, up);
+  const uint64_t before = std::exchange(joined.bytes, sign.bytes);
+  joined.hearing.look(sign.bytes + sign.heard_ns, sign.up, now_ns_);
+  if (joined.hearing.lost(joined.rtt_ns)) wait_no_more(leg, joined);
   follow_check();  // nothing is planned for what has come
-  planner_.received(leg, bytes - std::min(bytes, before), now_ns_);
+  planner_.received(leg, sign.bytes - std::min(sign.bytes, before), now_ns_);
   planner_.tick(now_ns_);
 }
 
@@ -169,7 +169,7 @@ void SeveralSources::complete(Known& known) {
   known.last_looks.clear();
   for (auto& [leg, joined] : legs_) {
     const std::vector<recovery::ExtentRun> runs = check_.brought_by(leg, known.object.id);
-    if (runs.empty()) continue;
+    if (runs.empty() || joined.hearing.lost(joined.rtt_ns)) continue;
     known.last_looks.emplace(leg, runs.front().first);
     joined.looks.push_back(known.object.id);
     ask_looks(leg, joined);
@@ -177,14 +177,20 @@ void SeveralSources::complete(Known& known) {
   if (known.last_looks.empty()) actions_.whole.push_back(known.object.id);
 }
 
-// Who is gone cannot look. What it has brought it had looked at before it said so.
-void SeveralSources::note_stream(LegId id, Joined& leg, bool up) {
-  if (up) return leg.down_since_ns.reset();
-  if (!leg.down_since_ns) leg.down_since_ns = now_ns_;
-  if (now_ns_ - *leg.down_since_ns < kNoLookNs) return;
+// A source that is gone, or silent, does not look. It had looked before it said each digest.
+void SeveralSources::wait_no_more(LegId id, Joined& leg) {
   leg.looks.clear();
   leg.looks_unanswered = 0;
   for (auto& [object, known] : objects_) forget_looks(known, id);
+}
+
+std::string SeveralSources::waiting_for() const {
+  for (const auto& [object, known] : objects_) {
+    if (known.complete && !known.last_looks.empty())
+      return fmt::format("node {} (a last look at its {})", peer_of(known.last_looks.begin()->first),
+                         known.object.shown);
+  }
+  return "";
 }
 
 void SeveralSources::ask_looks(LegId id, Joined& leg) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "control/parts/extent_check.h"
+#include "control/parts/hearing.h"
 #include "control/parts/planner.h"
 #include "control/parts/replicas.h"
 #include "control/words/messages.h"
@@ -74,8 +75,13 @@ class SeveralSources {
   void leave_all();
   // What it was asked for before this is no longer asked for there (WIRE 2.1.6): it is said again.
   void on_new_stream(LegId leg);
-  // `bytes`: payload that its flows have accepted, since they were opened; `up`: its stream is there.
-  void tick(LegId leg, uint64_t bytes, bool up, uint64_t now_ns);
+  // `bytes`: payload that its flows have accepted, since they were opened.
+  struct Sign {
+    uint64_t bytes = 0;
+    bool up = false;        // its stream is there
+    uint64_t heard_ns = 0;  // when a word came on it last
+  };
+  void tick(LegId leg, const Sign& sign, uint64_t now_ns);
   void written(LegId leg, const board::Event& event);
   bool said(LegId leg, const ExtentDigests& digests);  // false: of extents that there are not
 
@@ -83,6 +89,8 @@ class SeveralSources {
 
   // What the source on this leg brings, as an average of a second, bit/s; 0: not known yet.
   uint64_t rate_bps(LegId leg) const { return planner_.rate_bps(leg); }
+  // For people; empty: nothing but bytes is waited for.
+  std::string waiting_for() const;
   void check_invariants() const;
 
  private:
@@ -101,14 +109,15 @@ class SeveralSources {
     uint32_t wrong = 0;          // extents whose digest was not that of what came
     std::deque<ObjectId> looks;  // to be asked for, when others were answered
     uint32_t looks_unanswered = 0;
-    std::optional<uint64_t> down_since_ns;  // its stream
+    uint64_t rtt_ns = 0;
+    parts::Hearing hearing;
   };
 
   // Nothing of it counts, and workers take it again.
   void lose(ObjectId object, recovery::ExtentRun run);
   void count(const parts::ExtentCheck::Verdict& verdict);
   void refuse(const parts::ExtentCheck::Verdict& verdict);
-  void note_stream(LegId id, Joined& leg, bool up);
+  void wait_no_more(LegId id, Joined& leg);
   void complete(Known& known);
   void ask_looks(LegId id, Joined& leg);
   void looked(LegId leg, Known& known, ExtentId first, size_t digests);
@@ -118,7 +127,6 @@ class SeveralSources {
   void follow_replicas();
   void ask(const parts::Portion& portion, bool withdrawn);
   void compare(ObjectId object);
-  void say_conflict(const parts::ExtentCheck::Conflict& conflict);
   void fail(Error error) {
     if (!actions_.error) actions_.error = std::move(error);
   }

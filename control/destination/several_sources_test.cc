@@ -29,8 +29,22 @@ class SeveralSourcesTest : public testing::Test {
   }
   SeveralSources::Actions tick() {
     now_ns_ += 1'000'000;
-    for (const LegId leg : {kAlpha, kBeta}) several_.tick(leg, came_[leg.value()], true, now_ns_);
+    for (const LegId leg : {kAlpha, kBeta}) tick(leg, {.up = true, .heard_ns = now_ns_});
     return several_.take_actions();
+  }
+  void tick(LegId leg, SeveralSources::Sign sign) {
+    sign.bytes = came_[leg.value()];
+    several_.tick(leg, sign, now_ns_);
+  }
+  // Alpha speaks, and nothing new comes of beta. What becomes whole meanwhile.
+  std::vector<ObjectId> whole_within(uint64_t ns, bool up) {
+    const uint64_t heard_ns = now_ns_;
+    for (const uint64_t until_ns = now_ns_ + ns; now_ns_ < until_ns;) {
+      now_ns_ += 10'000'000;
+      tick(kAlpha, {.up = true, .heard_ns = now_ns_});
+      tick(kBeta, {.up = up, .heard_ns = heard_ns});
+    }
+    return several_.take_actions().whole;
   }
   static std::vector<ExtentId> extents_of(const std::vector<recovery::Range>& ranges) {
     std::vector<ExtentId> extents;
@@ -158,13 +172,23 @@ TEST_F(SeveralSourcesTest, WhoseStreamIsGoneIsNotWaitedFor) {
   EXPECT_EQ(bring_all(200).size(), 200U);
   ASSERT_EQ(looks_[0].size() + looks_[1].size(), 2U);
   EXPECT_TRUE(say(kAlpha, looks_[0][0], digest_of(looks_[0][0])));
-  const auto without_beta = [this] {
-    several_.tick(kBeta, came_[1], false, now_ns_);
-    return several_.take_actions().whole;
-  };
-  EXPECT_TRUE(without_beta().empty()) << "it may be back soon";
-  now_ns_ += 2'000'000'000;
-  EXPECT_EQ(without_beta(), std::vector<ObjectId>{kObject});
+  EXPECT_TRUE(whole_within(900'000'000, false).empty()) << "it may be back soon";
+  EXPECT_EQ(whole_within(200'000'000, false), std::vector<ObjectId>{kObject});
+}
+
+// Its cable is cut, or its process stands still: nobody has said so.
+TEST_F(SeveralSourcesTest, WhoIsSilentIsNotWaitedForLong) {
+  add(200);
+  join(kAlpha, "alpha");
+  join(kBeta, "beta");
+  EXPECT_EQ(bring_all(200).size(), 200U);
+  ASSERT_EQ(looks_[0].size() + looks_[1].size(), 2U);
+  EXPECT_TRUE(say(kAlpha, looks_[0][0], digest_of(looks_[0][0])));
+  EXPECT_TRUE(whole_within(1'900'000'000, true).empty()) << "a heartbeat comes each second";
+  EXPECT_EQ(several_.waiting_for(), "node beta (a last look at its /in/file)");
+  // Something was heard of it, and then nothing more.
+  EXPECT_EQ(whole_within(2'600'000'000, true), std::vector<ObjectId>{kObject});
+  EXPECT_EQ(several_.waiting_for(), "");
 }
 
 TEST_F(SeveralSourcesTest, ReplicasThatDifferAreNotMixed) {

@@ -55,6 +55,7 @@ class ControlStream final : public PeerStream {
   bool heartbeat_due(uint64_t now_ns) const { return open() && now_ns >= next_heartbeat_ns_; }
   bool may_call(uint64_t now_ns) const { return phase_ == StreamPhase::kDown && now_ns >= next_call_ns_; }
 
+  uint64_t heard_ns() const override { return heard_ns_; }
   StreamPhase phase() const { return phase_; }
   bool open() const { return phase_ >= StreamPhase::kGreeting; }
   LegId leg() const override { return leg_; }

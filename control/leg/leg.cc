@@ -335,7 +335,7 @@ void Leg::keep_moving(uint64_t now_ns, Effects& out) {
 // The destination has said its last word before; now the source says its own. If it was called, nobody will
 // call again once the destination has heard it: so its journal must know first.
 void Leg::bid_farewell(uint64_t now_ns, Effects& out) {
-  const bool over = !stream_.up() || now_ns - entered_ns_ >= kFarewellNs;
+  const bool over = !stream_.up() || now_ns >= farewell_due_ns();
   if (!over && !job_.peer_ended(id_)) return;
   if (job_.role == Role::kSource && !over && !job_.initiator) {
     if (!attempt_.completion_asked) completion_ = attempt_.completion_asked = true;
@@ -343,6 +343,11 @@ void Leg::bid_farewell(uint64_t now_ns, Effects& out) {
   }
   if (job_.role == Role::kSource && job_.initiator) say_done(now_ns, out);
   close(now_ns, out);
+}
+
+uint64_t Leg::farewell_due_ns() const {
+  const uint64_t due_ns = entered_ns_ + kFarewellNs;
+  return job_.several_peers ? std::min(due_ns, stream_.heard_ns() + kFarewellQuietNs) : due_ns;
 }
 
 void Leg::completion_noted(uint64_t now_ns, Effects& out) {

@@ -59,6 +59,8 @@ class Leg {
   static constexpr uint64_t kCloseTimeoutNs = 5 * kSecondNs;
   static constexpr uint64_t kAdoptTimeoutNs = 5 * kSecondNs;
   static constexpr uint64_t kFarewellNs = 5 * kSecondNs;
+  // A farewell of one peer of several, from when it was heard last: it hears of the end later (part()).
+  static constexpr uint64_t kFarewellQuietNs = 2 * kSecondNs;
   static constexpr uint64_t kInquireNs = 30 * kSecondNs;  // after which a peer that does not call is asked
   static constexpr uint64_t kInquireMaxNs = 300 * kSecondNs;  // then ever more rarely, down to this
 
@@ -196,6 +198,7 @@ class Leg {
   void greet(const Hello& hello, uint64_t now_ns, Effects& out);
   void stream_renewed(uint64_t now_ns, Effects& out);
   void bid_farewell(uint64_t now_ns, Effects& out);
+  uint64_t farewell_due_ns() const;
   void say_done(uint64_t now_ns, Effects& out);
   void finish_closing(uint64_t now_ns, Effects& out);
   void attempt_over(uint64_t now_ns, Effects& out);

@@ -267,7 +267,7 @@ uint64_t Leg::due_ns() const {
         due_ns = stream_.due_ns();
       return std::min(due_ns, watch_.due_ns());
     case LegPhase::kFarewell:
-      return std::min(due_ns, entered_ns_ + kFarewellNs);
+      return std::min(due_ns, farewell_due_ns());
     case LegPhase::kClosing:
       if (attempt_.last && (job_.pending() != 0 || !job_.legs.alone(id_))) return due_ns;
       return std::min(due_ns, entered_ns_ + kCloseTimeoutNs);

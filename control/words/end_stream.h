@@ -15,6 +15,7 @@ class EndStream {
  public:
   bool begun() const { return stream_ != nullptr; }  // an attempt is under way
   bool up() const { return begun() && stream_->up(); }
+  uint64_t heard_ns() const { return begun() ? stream_->heard_ns() : 0; }
   LegId id() const { return stream_->leg(); }
   void say(Message message, Effects& out) const {
     if (begun()) stream_->say(std::move(message), out);

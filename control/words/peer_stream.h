@@ -10,8 +10,9 @@ namespace sluice::transfer {
 
 class PeerStream {
  public:
-  virtual LegId leg() const = 0;  // whose flows are meant with effects and events of this peer
-  virtual bool up() const = 0;    // the Hellos are exchanged
+  virtual LegId leg() const = 0;          // whose flows are meant with effects and events of this peer
+  virtual bool up() const = 0;            // the Hellos are exchanged
+  virtual uint64_t heard_ns() const = 0;  // when the peer said something last; 0: never
   // Dropped while it is not up: what matters is said again on the next stream.
   virtual void say(Message message, Effects& out) = 0;
 
