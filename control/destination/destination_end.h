@@ -50,7 +50,7 @@ class DestinationEnd final : public DataEnd {
   }
   void leave(LegId leg, Effects& out) override;
   void left(LegId leg, Effects& out) override;
-  // What each of several sources was asked for, nobody remembers.
+  // Nobody remembers over a restart what each of several sources was asked for.
   bool may_adopt() const override { return !agreement_.abilities.has(Ability::kParts); }
   void adopt_files(Effects& out) override { files_.adopt(out); }
   bool prepared() const override { return files_.prepared(); }
@@ -120,7 +120,11 @@ class DestinationEnd final : public DataEnd {
   bool leaves_files() const override { return !files_.discards(); }
   std::string waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,
                           uint64_t interval_ns, uint64_t now_ns) const override;
-  // What the source on this leg brings, if there are several; 0: not known.
+  // Another source joins soon, and may be the faster one.
+  void others_join(bool whether) {
+    if (several_) several_->others_join(whether);
+  }
+  // The source on this leg brings so much, if there are several; 0: not known.
   uint64_t source_bps(LegId leg) const { return several_ ? several_->rate_bps(leg) : 0; }
   std::vector<recovery::Range> held(ObjectId object) const { return receiver_->held(object); }
 

@@ -111,6 +111,7 @@ class DestinationFiles {
   void released();  // every descriptor
 
   bool agreed() const { return catalog_.object_count() != 0; }
+  bool preparing() const { return phase_ > FilesPhase::kOffer; }  // or prepared
   bool prepared() const { return phase_ == FilesPhase::kReady; }
   bool recovered() const { return phase_ != FilesPhase::kRecovering; }
   // A descriptor of its file is here, or it needs none.

@@ -241,10 +241,9 @@ Status DestinationFiles::check_same(bool replicas) const {
   }
   if (same) return {};
   if (replicas)
-    return Error{
-        ErrorCode::kIntegrity,
-        "it does not have the same files as the others, with the same sizes: nothing more is stored; "
-        "compare them with 'sluice ls -lR', or leave it out of --from"};
+    return Error{ErrorCode::kIntegrity,
+                 "not the same files with the same sizes: nothing more is stored; compare them with "
+                 "'sluice ls -lR', or leave one of them out of --from"};
   return Error{
       ErrorCode::kIntegrity,
       "the peer offers other files than it did before: nothing more is stored, begin another session"};

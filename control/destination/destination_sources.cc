@@ -19,7 +19,8 @@ void DestinationEnd::join_source(const Way& way, uint64_t now_ns) {
   for (uint32_t i = 0; i < catalog().object_count(); ++i) want(ObjectId(i));
 }
 
-// What workers have open is asked for. What is complete already lacks nothing but its name.
+// Sources are asked for what workers have open. An object that is complete already lacks nothing but its
+// name.
 void DestinationEnd::want(ObjectId object) {
   if (receiver_->done(object) || failing_.contains(object)) return;
   if (several_->has(object)) return;

@@ -16,6 +16,9 @@ constexpr uint32_t kWrongMax = 3;
 // Last looks of a source that are not answered. With what is compared they are fewer than docs/WIRE.md
 // allows: a source may say a digest because it has sent the extent, and still owe the answer to the question.
 constexpr uint32_t kLooksMax = 16;
+// So long the first source waits for others that are about to join. A file of one extent is then asked of the
+// fastest, which this node knows from before.
+constexpr uint64_t kOthersJoinNs = 200 * kMillisecondNs;
 static_assert(kLooksMax + parts::Replicas::kQuestionsMax <= 48);
 
 }  // namespace
@@ -83,6 +86,7 @@ void SeveralSources::lose(ObjectId object, recovery::ExtentRun run) {
 
 void SeveralSources::join(const Source& source, uint64_t now_ns) {
   now_ns_ = std::max(now_ns_, now_ns);
+  if (legs_.empty()) first_joined_ns_ = now_ns_;
   legs_.insert_or_assign(source.leg, Joined{.peer = source.peer, .rtt_ns = source.rtt_ns, .hearing = {}});
   planner_.join(source.leg,
                 {.rtt_ns = source.rtt_ns, .expected_rate_bps = source.expected_bps, .lanes = source.lanes},
@@ -94,8 +98,7 @@ void SeveralSources::leave(LegId leg) {
   if (legs_.erase(leg) == 0) return;
   planner_.leave(leg);
   replicas_.leave(leg);
-  for (const parts::Place& place : check_.drop(leg))
-    lose(place.object, {.first = place.extent, .end = place.extent.plus(1)});
+  for (const parts::Place& place : check_.drop(leg)) lose(place.object, parts::run_of(place.extent));
   for (auto& [object, known] : objects_) forget_looks(known, leg);
 }
 
@@ -136,6 +139,7 @@ void SeveralSources::tick(LegId leg, const Sign& sign, uint64_t now_ns) {
   if (joined.hearing.lost(joined.rtt_ns)) wait_no_more(leg, joined);
   follow_check();  // nothing is planned for what has come
   planner_.received(leg, sign.bytes - std::min(sign.bytes, before), now_ns_);
+  if (others_join_ && now_ns_ - first_joined_ns_ < kOthersJoinNs) return;
   planner_.tick(now_ns_);
 }
 
@@ -237,7 +241,7 @@ void SeveralSources::follow_check() {
   for (const auto& verdict : verdicts.confirmed) count(verdict);
   for (const auto& verdict : verdicts.wrong) refuse(verdict);
   for (const parts::ExtentCheck::Conflict& conflict : verdicts.conflicts) {
-    lose(conflict.object, {.first = conflict.extent, .end = conflict.extent.plus(1)});
+    lose(conflict.object, parts::run_of(conflict.extent));
     const std::string& shown = objects_.at(conflict.object).object.shown;
     if (conflict.asked) {
       fail({ErrorCode::kIntegrity,
@@ -249,8 +253,7 @@ void SeveralSources::follow_check() {
             fmt::format("{}: {} sends bytes that it was not asked for", shown, peer_of(conflict.second))});
     }
   }
-  for (const auto& rewritten : verdicts.rewritten)
-    lose(rewritten.object, {.first = rewritten.extent, .end = rewritten.extent.plus(1)});
+  for (const auto& rewritten : verdicts.rewritten) lose(rewritten.object, parts::run_of(rewritten.extent));
   for (const LegId leg : verdicts.in_arrears)
     fail({ErrorCode::kStalled, fmt::format("{} does not say the digests of what it sends", peer_of(leg))});
 }
@@ -276,7 +279,7 @@ void SeveralSources::count(const parts::ExtentCheck::Verdict& verdict) {
 }
 
 void SeveralSources::refuse(const parts::ExtentCheck::Verdict& verdict) {
-  lose(verdict.object, {.first = verdict.extent, .end = verdict.extent.plus(1)});
+  lose(verdict.object, parts::run_of(verdict.extent));
   const auto leg = legs_.find(verdict.leg);
   if (leg == legs_.end() || ++leg->second.wrong < kWrongMax) return;
   fail(

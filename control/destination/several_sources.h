@@ -1,6 +1,6 @@
-// What a receiving end does about its sources when several peers have the same data: it asks each for a part,
-// counts an extent once its source has said the digest of what was written, and compares replicas before it
-// mixes them (docs/WIRE.md, "Parts").
+// A receiving end asks each of several sources that have the same data for a part. It counts an extent once
+// the extent's source has said the digest of what was written, and compares replicas before it mixes them
+// (docs/WIRE.md, "Parts").
 //
 // Pure. parts::Planner decides who is asked for what, parts::ExtentCheck what counts, parts::Replicas whose
 // replica agrees. This class joins them, and speaks the words of the wire. DestinationEnd performs Actions.
@@ -53,8 +53,8 @@ class SeveralSources {
     std::vector<board::Event> written;  // they count from now on
     std::vector<ObjectId> whole;        // all of it counts, and each of its sources has not changed since
     std::vector<Run> forgotten;         // nothing of them counts, and workers take them again
-    // Why the leg that the last event or message was of cannot go on (kIncompatible, kStalled), or the
-    // session cannot (kIntegrity: replicas differ).
+    // kIncompatible, kStalled: the leg ends whose event or message came last. kIntegrity: the session ends,
+    // since replicas differ.
     std::optional<Error> error;
   };
 
@@ -82,12 +82,14 @@ class SeveralSources {
     uint64_t heard_ns = 0;  // when a word came on it last
   };
   void tick(LegId leg, const Sign& sign, uint64_t now_ns);
+  // Others join soon: for a while nobody is asked for the first extents, since they may be faster.
+  void others_join(bool whether) { others_join_ = whether; }
   void written(LegId leg, const board::Event& event);
   bool said(LegId leg, const ExtentDigests& digests);  // false: of extents that there are not
 
   Actions take_actions();
 
-  // What the source on this leg brings, as an average of a second, bit/s; 0: not known yet.
+  // This leg brings so much, as an average of a second, bit/s; 0: not known yet.
   uint64_t rate_bps(LegId leg) const { return planner_.rate_bps(leg); }
   // For people; empty: nothing but bytes is waited for.
   std::string waiting_for() const;
@@ -140,6 +142,8 @@ class SeveralSources {
   std::map<LegId, Joined> legs_;
   Actions actions_;
   uint64_t now_ns_ = 0;
+  uint64_t first_joined_ns_ = 0;  // of those that are there
+  bool others_join_ = false;
 };
 
 }  // namespace sluice::transfer

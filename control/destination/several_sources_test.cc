@@ -107,6 +107,29 @@ class SeveralSourcesTest : public testing::Test {
   bool whole_ = false;
 };
 
+TEST_F(SeveralSourcesTest, TheFirstWaitsForOthersThatAreAboutToJoin) {
+  add(1);
+  several_.join({.leg = kAlpha, .peer = "alpha", .rtt_ns = 1'000'000, .expected_bps = 10'000'000, .lanes = 1},
+                now_ns_);
+  several_.others_join(true);
+  EXPECT_TRUE(asked<Want>(tick(), kAlpha).empty());
+  several_.join(
+      {.leg = kBeta, .peer = "beta", .rtt_ns = 1'000'000, .expected_bps = 1'000'000'000, .lanes = 1},
+      now_ns_);
+  several_.others_join(false);
+  const SeveralSources::Actions actions = tick();
+  EXPECT_EQ(asked<Want>(actions, kBeta).size(), 1U) << "the fast one has it";
+  EXPECT_TRUE(asked<Want>(actions, kAlpha).empty());
+}
+
+TEST_F(SeveralSourcesTest, TheFirstDoesNotWaitForLong) {
+  add(1);
+  join(kAlpha, "alpha");
+  several_.others_join(true);
+  now_ns_ += 300'000'000;
+  EXPECT_EQ(asked<Want>(tick(), kAlpha).size(), 1U);
+}
+
 TEST_F(SeveralSourcesTest, AnExtentCountsOnceItsSourceHasSaidItsDigest) {
   add(8);
   join(kAlpha, "alpha");

@@ -16,16 +16,20 @@ void Handshake::end() {
   pending_.check_none();
   phase_.change(P::kIdle);
   (void)take_inbox();
-  agreed_ = settling_ = halted_ = contacted_ = peer_forgot_ = false;
+  agreed_ = settling_ = halted_ = contacted_ = peer_forgot_ = apart_ = wished_freely_ = false;
+  agreed_apart_.reset();
 }
 
 bool Handshake::queued() const {
   return phase_ == P::kFlows || phase_ == P::kCredit || phase_ == P::kReadBuffers;
 }
 
-std::string Handshake::waiting_for() const { return std::string(handshake_wait(phase_).name); }
+std::string Handshake::waiting_for() const {
+  return waits_for_turn() ? "another leg of the session" : std::string(handshake_wait(phase_).name);
+}
 
 uint64_t Handshake::due_ns() const {
+  if (waits_for_turn()) return UINT64_MAX;  // for another leg, which has limits
   switch (handshake_wait(phase_).limit) {
     case WaitLimit::kStall:
       return entered_ns_ + around_.settings.stall_timeout_ns;
@@ -41,6 +45,10 @@ uint64_t Handshake::due_ns() const {
 
 Status Handshake::on_message(Message message, uint64_t now_ns, Effects& out) {
   inbox_bytes_ += memory_bytes(message);
+  if (inbox_bytes_ > kInboxBytesMax && waits_for_turn()) {  // next time it waits before it calls
+    return Error{ErrorCode::kPeerUnreachable,
+                 fmt::format("the list of {} is long: it is asked again in its turn", around_.peer_name)};
+  }
   if (inbox_bytes_ > kInboxBytesMax && !inbox_.empty()) {
     return Error{ErrorCode::kIncompatible, fmt::format("{} says more than {} MiB before its turn",
                                                        around_.peer_name, kInboxBytesMax >> 20)};
@@ -51,6 +59,7 @@ Status Handshake::on_message(Message message, uint64_t now_ns, Effects& out) {
 
 Status Handshake::read_inbox(uint64_t now_ns, Effects& out) {
   while (!inbox_.empty() && !handshake_wait(phase_).message.empty()) {
+    if (!takes_turn(inbox_.front(), now_ns)) return {};
     Message message = std::move(inbox_.front());
     inbox_.pop_front();
     inbox_bytes_ -= memory_bytes(message);
@@ -62,6 +71,18 @@ Status Handshake::read_inbox(uint64_t now_ns, Effects& out) {
     if (Status status = handle(std::move(message), now_ns, out); !status) return status;
   }
   return {};
+}
+
+// False: the message concerns all legs, and another one has its turn.
+bool Handshake::takes_turn(const Message& message, uint64_t now_ns) {
+  const auto* const hello = std::get_if<Hello>(&message);
+  const bool concerns_all =
+      std::holds_alternative<TransferOffer>(message) || (hello != nullptr && hello->ended);
+  if (!apart_ || !concerns_all) return true;
+  entered_ns_ = now_ns;
+  apart_ = !around_.job.may_begin(leg_);
+  around_.job.legs.set(leg_, apart_ ? Siblings::Stage::kDue : Siblings::Stage::kBegins);
+  return !apart_;
 }
 
 Status Handshake::handle(Message message, uint64_t now_ns, Effects& out) {
@@ -129,6 +150,7 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
   }
   Options options = job.request->options;
   Abilities able = abilities(now_ns);
+  wished_freely_ = !job.began;
   if (job.began) {  // what is there was cut and checked so
     able.port.extent_bytes_max = job.terms->extent_bytes;
     options.crc = job.terms->crc_kind;
@@ -256,28 +278,44 @@ void Handshake::tell_fec(const Agreement& agreement, Effects& out) const {
 
 Status Handshake::agree_upon(const Specification& wishes, const SpecificationSet& set, uint64_t now_ns,
                              Effects& out) {
-  Job& job = around_.job;
-  Result<Agreement> agreement = agree(wishes, set, abilities(now_ns), job.initiator);
+  Result<Agreement> agreement = agree(wishes, set, abilities(now_ns), around_.job.initiator);
   if (!agreement) return agreement.error();
-  if (!job.began) {
-    job.terms = *agreement;
-  } else if (agreement->extent_bytes != job.terms->extent_bytes ||
-             agreement->crc_kind != job.terms->crc_kind || agreement->discard != job.terms->discard) {
-    return Error{
-        ErrorCode::kIncompatible,
-        fmt::format("the session was cut into extents of {} bytes with {}, which {} does not take any "
-                    "more: configure it as before, or begin another session",
-                    job.terms->extent_bytes, wire::crc_kind_name(job.terms->crc_kind), around_.peer_name)};
-  } else if (agreement->abilities.has(Ability::kParts) != job.terms->abilities.has(Ability::kParts)) {
-    return incompatible("a session of one source cannot go on with several, nor the other way round");
-  }
+  const uint32_t lanes = agreement->lanes;
   tell_fec(*agreement, out);
   if (agreement->protection == wire::Protection::kCrc) {
     out.log(LogLevel::kWarn,
             "data are neither encrypted nor authenticated: [transfer] protection is \"crc\" at both nodes");
   }
-  around_.agreement = std::move(*agreement);
-  around_.lanes.shrink(around_.agreement.lanes, out);
+  around_.lanes.shrink(lanes, out);
+  if (!apart_) return join_terms(std::move(*agreement));
+  agreed_apart_ = std::move(*agreement);
+  return {};
+}
+
+// The first agreement says how the data is cut and checked.
+Status Handshake::join_terms(Agreement agreement) {
+  Job& job = around_.job;
+  const bool first = !job.began && !(job.several_peers && job.has_end());
+  if (first) {
+    job.terms = agreement;
+  } else if (agreement.extent_bytes != job.terms->extent_bytes || agreement.crc_kind != job.terms->crc_kind ||
+             agreement.discard != job.terms->discard) {
+    if (wished_freely_) {
+      return Error{
+          ErrorCode::kPeerUnreachable,
+          fmt::format("{} agreed to cut or check the data otherwise than a source that was sooner: it "
+                      "is asked again",
+                      around_.peer_name)};
+    }
+    return Error{
+        ErrorCode::kIncompatible,
+        fmt::format("the session was cut into extents of {} bytes with {}, which {} does not take any "
+                    "more: configure it as before, or begin another session",
+                    job.terms->extent_bytes, wire::crc_kind_name(job.terms->crc_kind), around_.peer_name)};
+  } else if (agreement.abilities.has(Ability::kParts) != job.terms->abilities.has(Ability::kParts)) {
+    return incompatible("a session of one source cannot go on with several, nor the other way round");
+  }
+  around_.agreement = std::move(agreement);
   return {};
 }
 
@@ -302,6 +340,8 @@ Status Handshake::on(const FlowsReserved& event, uint64_t now_ns, Effects& out) 
     return {};
   }
   if (around_.job.role == Role::kSource) return reserved(now_ns, out);
+  apart_ = around_.job.may_call_apart();
+  if (apart_) around_.job.legs.set(leg_, Siblings::Stage::kCalls);
   enter(P::kCredit, now_ns);
   pending_.ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kRx}, out);
   return {};

@@ -2,6 +2,12 @@
 // files, and each reserves what these need. The two steps follow MCDTP, section 3.1.1: first specification,
 // then transfer.
 //
+// Legs to several peers that have the same data make theirs side by side, since each step takes a round trip.
+// A leg waits for its turn twice (siblings.h). First until it has its flows: all legs share a session's slot
+// of the board, which the first one takes. Then with what concerns all legs: the first offer of files, or the
+// word that the session has ended. What it agreed upon with its peer until then is compared with what others
+// agreed upon in its turn. Whichever peer offers first is the first.
+//
 // Pure. Messages that come before their turn wait. An error that a function returns ends the attempt.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -57,6 +63,8 @@ class Handshake {
   bool done() const { return phase_ == HandshakePhase::kDone || phase_ == HandshakePhase::kSettled; }
   bool settled() const { return phase_ == HandshakePhase::kSettled; }
   bool settling() const { return settling_; }
+  bool apart() const { return apart_; }  // nothing it does concerns another leg
+  bool waits_for_turn() const { return apart_ && !inbox_.empty(); }
   bool contacted() const { return contacted_; }  // the peer has said hello
   // The source never came to know what was agreed upon: no data was sent, and its list will be another.
   bool peer_forgot() const { return peer_forgot_; }
@@ -82,6 +90,8 @@ class Handshake {
   Status answer_specification(uint64_t now_ns, Effects& out);
   bool forgets_with_peer() const;
   Status take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out);
+  bool takes_turn(const Message& message, uint64_t now_ns);
+  Status join_terms(Agreement agreement);
   void tell_fec(const Agreement& agreement, Effects& out) const;
   Status agree_upon(const Specification& specification, const SpecificationSet& set, uint64_t now_ns,
                     Effects& out);
@@ -93,6 +103,7 @@ class Handshake {
   Status list_whole(Effects& out);
   void settle(uint64_t now_ns, Effects& out);
   void start(uint64_t now_ns, Effects& out);
+  void make_destination();
   void await_offer(uint64_t now_ns, Effects& out);
   Status take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out);
   Abilities abilities(uint64_t now_ns) const;
@@ -113,6 +124,9 @@ class Handshake {
   bool agreed_ = false;
   bool settling_ = false;  // towards kSettled
   bool halted_ = false;
+  bool apart_ = false;
+  std::optional<Agreement> agreed_apart_;  // until its turn
+  bool wished_freely_ = false;             // when nobody had agreed upon how the data is cut and checked
 };
 
 }  // namespace sluice::transfer

@@ -68,22 +68,36 @@ Status Handshake::list_whole(Effects& out) {
 }
 
 void Handshake::await_offer(uint64_t now_ns, Effects& /*out*/) {
+  if (!apart_) make_destination();
+  enter(P::kOffer, now_ns);
+}
+
+void Handshake::make_destination() {
   Job& job = around_.job;
   if (job.destination() == nullptr) job.made.emplace<DestinationEnd>(around_.settings, *job.terms);
-  enter(P::kOffer, now_ns);
 }
 
 Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out) {
   Job& job = around_.job;
+  if (agreed_apart_) {
+    if (Status status = join_terms(*std::exchange(agreed_apart_, std::nullopt)); !status) return status;
+    make_destination();
+    job.destination()->files().drop_parts();  // of one whose turn ended before its offer did
+  }
   if (offer.growing && !around_.agreement.abilities.has(Ability::kGrowingOffer))
     return Error{ErrorCode::kIncompatible, "the peer makes an offer that grows, which was not agreed upon"};
   std::optional<DestinationFiles::Wish> wish = DestinationFiles::wish_of(job.own_request());
   if (wish) wish->replicas = job.several_peers;
   const Result<bool> whole = job.destination()->files().take_offer(offer, wish ? &*wish : nullptr);
-  if (!whole && job.several_peers)
-    return Error{whole.error().code, around_.peer_name + ": " + whole.error().message};
+  if (!whole && job.several_peers) {
+    const bool differs = whole.error().code == ErrorCode::kIntegrity && !job.offered_by.empty() &&
+                         job.offered_by != around_.peer_name;
+    return Error{whole.error().code, fmt::format("{}{}: {}", differs ? job.offered_by + " and " : "",
+                                                 around_.peer_name, whole.error().message)};
+  }
   if (!whole) return whole.error();
   if (!*whole) return {};
+  if (job.offered_by.empty()) job.offered_by = around_.peer_name;
   enter(P::kFiles, now_ns);
   if (!job.destination()->running()) job.destination()->prepare(out);
   return {};
@@ -99,6 +113,9 @@ void Handshake::journal_agreed(uint64_t now_ns, Effects& out) {
 
 Status Handshake::go_on(uint64_t now_ns, Effects& out) {
   Job& job = around_.job;
+  if (waits_for_turn()) {
+    if (Status status = read_inbox(now_ns, out); !status) return status;
+  }
   if (phase_ == P::kSources && job.source() != nullptr && job.source()->files().prepared()) {
     if (settling_) {
       start(now_ns, out);

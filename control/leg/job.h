@@ -33,12 +33,13 @@ struct Job {
   bool several_peers = false;                         // which all have the same data
   std::optional<std::vector<catalog::File>> sources;  // opened by whoever performs, and not yet in an end
   std::optional<Agreement> terms;                     // the first one: how the data was cut and checked
-  OpenSources asked;                                  // of a source: what it is to send
-  uint32_t list_tag = 0;                              // of the last ReadList
-  uint64_t limit_bps = 0;                             // of its rate, by an operator of this node; 0: none
-  uint64_t ceiling_bps = 0;                           // of its rate, by a quota of this node; 0: none
-  int32_t priority = 0;                               // in this node's queue; of what a peer began: 0
-  bool began = false;                                 // files are agreed upon: it can go on after anything
+  std::string offered_by;    // of several peers: whose files the others must have, too
+  OpenSources asked;         // of a source: what it is to send
+  uint32_t list_tag = 0;     // of the last ReadList
+  uint64_t limit_bps = 0;    // of its rate, by an operator of this node; 0: none
+  uint64_t ceiling_bps = 0;  // of its rate, by a quota of this node; 0: none
+  int32_t priority = 0;      // in this node's queue; of what a peer began: 0
+  bool began = false;        // files are agreed upon: it can go on after anything
   std::variant<std::monostate, SourceEnd, DestinationEnd> made;  // the end, once files are agreed upon
   Siblings legs;
 
@@ -78,7 +79,17 @@ struct Job {
   // May this leg begin its handshake, or take the call of its peer?
   bool may_begin(LegId leg) const {
     const bool joins = has_end() && end()->running();
-    return legs.may_begin(leg) && (!joins || end()->may_join());
+    return legs.may_begin(leg) && (!joins || end()->may_join()) && !prepares();
+  }
+  // Files are found or made for an attempt that no leg has come to yet.
+  bool prepares() const {
+    return destination() != nullptr && !end()->running() && destination()->files().preparing();
+  }
+  // May legs speak with their peers side by side? Where files are many their lists would wait in memory.
+  bool may_call_apart() const {
+    constexpr size_t kFewFiles = 1000;
+    const bool few = !has_end() || catalog()->file_count() <= kFewFiles;
+    return initiator && several_peers && role == Role::kDestination && few;
   }
   // For the journal, when files were agreed upon: holes are known before anything moves.
   std::vector<BlockRows> take_rows() {

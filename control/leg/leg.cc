@@ -83,8 +83,10 @@ Siblings::Stage Leg::stage() const {
       return claim_ == Claim::kNone ? S::kWaits : S::kBegins;
     case P::kPeer:
       return S::kWaits;
-    case P::kForgetting:
     case P::kHandshake:
+      if (handshake_.waits_for_turn()) return S::kDue;
+      return handshake_.apart() ? S::kCalls : S::kBegins;
+    case P::kForgetting:
     case P::kAdopting:
       return S::kBegins;
     case P::kMoving:

@@ -133,7 +133,7 @@ class Leg {
   bool take_peer_pauses() { return std::exchange(peer_pauses_, false); }
   uint32_t caller_share() const { return waiting_call_ ? waiting_call_->hello.share : 0; }
   LegId id() const { return id_; }
-  uint32_t number() const { return number_; }  // of the legs to this peer
+  uint32_t number() const { return number_; }                   // of the legs to this peer
   bool agreed() const { return agreement_.extent_bytes != 0; }  // with its peer, in any attempt
   const std::string& peer_name() const { return peer_name_; }
   const Agreement& agreement() const { return agreement_; }

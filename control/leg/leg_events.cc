@@ -208,6 +208,7 @@ void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
   }
   if (!moving() && !(phase_ == LegPhase::kAdopting && attempt_.work_asked)) return;
   job_.keep_limit(out);
+  if (job_.destination() != nullptr) job_.destination()->others_join(job_.legs.some_join());
   judge_end(end->on(event, now_ns, out), now_ns, out);
 }
 

@@ -9,7 +9,8 @@ namespace sluice::transfer {
 namespace {
 
 bool needs_end(Siblings::Stage stage) {
-  return stage == Siblings::Stage::kBegins || stage == Siblings::Stage::kMoves;
+  using S = Siblings::Stage;
+  return stage >= S::kCalls && stage <= S::kMoves;
 }
 
 template <typename Legs, typename Is>
@@ -40,6 +41,11 @@ bool Siblings::some_go_on() const {
       legs_, [](const Each& each) { return each.stage == Stage::kWaits || needs_end(each.stage); });
 }
 
+bool Siblings::some_join() const {
+  return std::ranges::any_of(
+      legs_, [](const Each& each) { return each.stage == Stage::kDue || each.stage == Stage::kBegins; });
+}
+
 bool Siblings::all_away() const {
   return std::ranges::all_of(legs_, [](const Each& each) { return each.stage == Stage::kAway; });
 }
@@ -48,7 +54,8 @@ void Siblings::check_invariants() const {
   const auto at = [this](Stage stage) { return std::ranges::count(legs_, stage, &Each::stage); };
   DCHECK(at(Stage::kBegins) <= 1, "one leg at a time begins");
   DCHECK(at(Stage::kClosesEnd) <= 1, "the data end is closed by one leg");
-  DCHECK(at(Stage::kClosesEnd) == 0 || at(Stage::kBegins) + at(Stage::kMoves) == 0,
+  DCHECK(at(Stage::kClosesEnd) == 0 ||
+             at(Stage::kCalls) + at(Stage::kDue) + at(Stage::kBegins) + at(Stage::kMoves) == 0,
          "nobody needs the data end that is being closed");
 }
 

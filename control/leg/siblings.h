@@ -1,8 +1,10 @@
 // What the legs of one transfer know of each other: who begins, who moves data, who ends.
 //
-// One leg at a time makes its handshake or adopts flows, since what is agreed upon, found and opened there
-// concerns all. The data end has one attempt, to which legs come and from which they go. The last one to go
-// closes it, and nobody comes meanwhile.
+// One leg at a time reserves its flows, agrees upon the files and opens them, or adopts flows: what is
+// reserved, agreed upon, found and opened there concerns all. Between its reservation and its turn to agree a
+// leg to one of several peers speaks with that peer beside the others (handshake.h). The data end has one
+// attempt, to which legs come and from which they go. The last one to go closes it, and nobody comes
+// meanwhile.
 //
 // Pure.
 // SPDX-License-Identifier: Apache-2.0
@@ -20,6 +22,8 @@ class Siblings {
   enum class Stage : uint8_t {
     kAway,
     kWaits,   // for its dataplane, its peer, or another leg
+    kCalls,   // its peer, which concerns no other leg; it holds flows
+    kDue,     // likewise; its peer has said what concerns all, and it waits for its turn
     kBegins,  // its handshake, or the flows of an earlier life of this control
     kMoves,
     kCloses,     // and others go on
@@ -41,6 +45,7 @@ class Siblings {
   // Nor has one flows that are still to end.
   bool alone(LegId leg) const;
   bool some_go_on() const;  // or wait
+  bool some_join() const;   // soon: nothing but their turn keeps them from moving data
   bool all_away() const;
   // Of the flows of all legs, in this attempt.
   board::FlowFigures figures() const;

@@ -34,6 +34,20 @@ TEST_F(SiblingsTest, OneLegAtATimeBegins) {
   EXPECT_TRUE(siblings_.may_begin(kOther));
 }
 
+TEST_F(SiblingsTest, WhoOnlySpeaksWithItsPeerIsInNobodysWay) {
+  come_to(Stage::kCalls, Stage::kWaits);
+  EXPECT_TRUE(siblings_.may_begin(kOther));
+  come_to(Stage::kCalls, Stage::kBegins);
+  EXPECT_FALSE(siblings_.may_begin(kOne)) << "it waits for its turn to agree";
+  come_to(Stage::kDue, Stage::kMoves);
+  EXPECT_TRUE(siblings_.some_join());
+  come_to(Stage::kCalls, Stage::kMoves);
+  EXPECT_FALSE(siblings_.some_join()) << "nobody knows when its peer answers";
+  EXPECT_TRUE(siblings_.may_begin(kOne));
+  EXPECT_FALSE(siblings_.is_last(kOther)) << "it is about to need the data end";
+  EXPECT_FALSE(siblings_.alone(kOther)) << "it holds flows";
+}
+
 TEST_F(SiblingsTest, NobodyComesWhileTheDataEndIsClosed) {
   come_to(Stage::kClosesEnd, Stage::kWaits);
   EXPECT_FALSE(siblings_.may_begin(kOther));

@@ -137,7 +137,8 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
       co_return co_await say(services->io, std::move(connection), transfer::unknown_answer(hello));
     case transfer::CallKind::kKnows:
       if (const Sessions::Task task = sessions_.active(hello.session_id)) {
-        if (const auto leg = task->transfer().leg_to(peer, hello.leg)) task->post(transfer::PeerInquires{*leg});
+        if (const auto leg = task->transfer().leg_to(peer, hello.leg))
+          task->post(transfer::PeerInquires{*leg});
         co_return co_await say(services->io, std::move(connection),
                                transfer::knows_answer(hello, task->transfer().pausing()));
       }

@@ -52,6 +52,8 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
+inline ExtentRun run_of(ExtentId extent) { return {.first = extent, .end = extent.plus(1)}; }
+
 inline bool is_among(const std::vector<LegId>& legs, LegId leg) {
   return std::find(legs.begin(), legs.end(), leg) != legs.end();
 }

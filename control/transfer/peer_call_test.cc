@@ -84,7 +84,8 @@ TEST(CallKind, WhoeverWasCalledMayAskForItAndOpensNothing) {
   EXPECT_EQ(ask({}), CallKind::kUnknown);
   EXPECT_EQ(ask({.active = true, .initiator = true, .peers = {"there"}}), CallKind::kKnows);
   EXPECT_EQ(ask({.active = true, .initiator = true, .peers = {"there"}}, "elsewhere"), CallKind::kUnknown);
-  EXPECT_EQ(ask({.active = true, .peers = {"there"}}), CallKind::kRefused) << "it is this node that was called";
+  EXPECT_EQ(ask({.active = true, .peers = {"there"}}), CallKind::kRefused)
+      << "it is this node that was called";
   for (const RecordState state : {RecordState::kActive, RecordState::kPaused, RecordState::kSucceeded,
                                   RecordState::kFailed, RecordState::kCancelled}) {
     Record record = record_with(state);
@@ -113,9 +114,8 @@ TEST(CallKind, EachOfSeveralPeersIsAnsweredForItsOwnLeg) {
     EXPECT_EQ(receive_call(peer, inquiry(), {.record = &record, .initiator = true, .peers = peers}).kind,
               CallKind::kEnded);
   }
-  EXPECT_EQ(
-      receive_call("elsewhere", inquiry(), {.record = &record, .initiator = true, .peers = peers}).kind,
-      CallKind::kUnknown);
+  EXPECT_EQ(receive_call("elsewhere", inquiry(), {.record = &record, .initiator = true, .peers = peers}).kind,
+            CallKind::kUnknown);
   Hello second = inquiry();
   second.leg = 1;
   EXPECT_EQ(receive_call("there", second, {.active = true, .initiator = true, .peers = peers}).kind,
@@ -133,7 +133,8 @@ TEST(CallKind, WhoeverWasCalledTellsHowItHasEndedThere) {
   EXPECT_EQ(tell({}), CallKind::kNothing);
   EXPECT_EQ(tell({.active = true, .initiator = true, .peers = {"there"}}), CallKind::kKnown);
   EXPECT_EQ(tell({.active = true, .initiator = true, .peers = {"there"}}, "elsewhere"), CallKind::kNothing);
-  EXPECT_EQ(tell({.active = true, .peers = {"there"}}), CallKind::kNothing) << "it is this node that was called";
+  EXPECT_EQ(tell({.active = true, .peers = {"there"}}), CallKind::kNothing)
+      << "it is this node that was called";
   for (const RecordState state : {RecordState::kActive, RecordState::kPaused, RecordState::kSucceeded,
                                   RecordState::kFailed, RecordState::kCancelled}) {
     Record record = record_with(state);

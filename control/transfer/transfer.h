@@ -139,6 +139,7 @@ class Transfer {
   void rest_leg(Leg& leg, const AttemptEnd& end, uint64_t now_ns);
   void stop_others(const Leg& leg, const Error& error, uint64_t now_ns);
   void stop_beginners(uint64_t now_ns);
+  void stop_callers(uint64_t now_ns);
   void revive_legs(uint64_t now_ns);
   bool may_revive() const;
   bool comes_back(const Leg& leg) const;

@@ -61,6 +61,7 @@ void Transfer::follow_legs(uint64_t now_ns) {
     if (job_.legs.all_away()) return attempt_ended(AttemptEnd(telling_end()), now_ns);
   }
   stop_beginners(now_ns);
+  stop_callers(now_ns);
   revive_legs(now_ns);
   // One may have waited for what another has come to.
   attempts_.begun |= legs_.size() > 1 && job_.legs.changes() != changes;
@@ -75,7 +76,7 @@ void Transfer::follow(Leg& leg, uint64_t now_ns) {
   if (leg.take_agreed()) {
     Batch batch;
     if (!std::exchange(job_.began, true)) batch.blocks = job_.take_rows();
-    ++attempts_.count;
+    if (!job_.has_end() || !job_.end()->running()) ++attempts_.count;  // else this leg joins others
     batch.record = record(now_ns, record_state());
     batch.files = file_rows();
     // Before data moves: a node that does not know of it makes the other forget what has arrived.

@@ -60,9 +60,25 @@ void Transfer::stop_others(const Leg& leg, const Error& error, uint64_t now_ns) 
 void Transfer::stop_beginners(uint64_t now_ns) {
   if (legs_.size() == 1 || phase_ != P::kActive || !job_.complete()) return;
   const Error error{ErrorCode::kPeerUnreachable, "all has arrived by other legs"};
+  // One of several peers may know the session already: for it nothing is left to do.
+  const Error others{ErrorCode::kCancelled, "all has arrived from other sources"};
   for (auto& leg : legs_) {
-    if (leg->phase() < LegPhase::kMoving) leg->stop(error, LastWord::kNone, now_ns, out_);
+    if (leg->phase() >= LegPhase::kMoving) continue;
+    leg->stop(job_.several_peers ? others : error, job_.several_peers ? LastWord::kFailure : LastWord::kNone,
+              now_ns, out_);
   }
+}
+
+// Files were prepared for a leg that is gone, and none moves data: the data end has to end its attempt before
+// another leg begins one. Those that hold flows meanwhile would keep it from that.
+void Transfer::stop_callers(uint64_t now_ns) {
+  using S = Siblings::Stage;
+  const auto at = [this](const Leg& leg, S stage) { return job_.legs.stage(leg.id()) == stage; };
+  if (!job_.prepares() || any_leg([&](const Leg& leg) { return at(leg, S::kBegins); })) return;
+  const Error error{ErrorCode::kPeerUnreachable,
+                    "the source that was first is gone: beginning anew with all"};
+  for (auto& leg : legs_)
+    if (at(*leg, S::kCalls) || at(*leg, S::kDue)) leg->stop(error, LastWord::kFailure, now_ns, out_);
 }
 
 // ---- and comes back ----------------------------------------------------------------------------

@@ -44,7 +44,8 @@ void add_causes(const Summary& summary, View* view) {
 }
 
 std::string leg_state(Siblings::Stage stage) {
-  constexpr const char* kNames[] = {"away", "waiting", "beginning", "moving", "ending", "ending"};
+  constexpr const char* kNames[] = {"away",      "waiting", "beginning", "beginning",
+                                    "beginning", "moving",  "ending",    "ending"};
   return kNames[static_cast<size_t>(stage)];
 }
 
@@ -193,12 +194,15 @@ std::vector<FileView> Transfer::file_views() const {
 std::vector<LegView> Transfer::leg_views() const {
   std::vector<LegView> views;
   for (const auto& leg : legs_) {
+    const auto end = ends_.how.find(leg->id());
+    const bool ended = legs_.size() > 1 && end != ends_.how.end() && end->second.error;
     views.push_back({.peer = leg->peer_name(),
                      .state = leg_state(job_.legs.stage(leg->id())),
                      .waiting_for = leg->waiting_for(),
                      .lanes = static_cast<uint32_t>(leg->lanes().size()),
                      .rate_bps = leg->moving() ? leg->watch().leg_rate_bps() : std::nullopt,
-                     .figures = leg->lanes().all_figures()});
+                     .figures = leg->lanes().all_figures(),
+                     .error = ended ? end->second.error->message : ""});
   }
   return views;
 }

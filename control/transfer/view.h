@@ -91,8 +91,9 @@ struct LegView {
   std::string state;        // "away", "waiting", "beginning", "moving", "ending"
   std::string waiting_for;  // of this leg, or empty
   uint32_t lanes = 0;
-  std::optional<double> rate_bps;  // payload over the last second, by this leg; nothing: there is no figure
-  board::FlowFigures figures;      // of all its attempts
+  std::optional<double> rate_bps;   // payload over the last second, by this leg; nothing: there is no figure
+  board::FlowFigures figures = {};  // of all its attempts
+  std::string error = {};           // why it ended while others went on, and has not come back; or empty
 };
 
 struct RateView {

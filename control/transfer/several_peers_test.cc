@@ -1,0 +1,179 @@
+// A destination that calls several peers which have the same data: their handshakes, side by side.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "control/transfer/peer_fixture.h"
+#include "control/transfer/transfer.h"
+
+namespace sluice::transfer::test {
+namespace {
+
+constexpr LegId kAlpha(0);
+constexpr LegId kBeta(1);
+constexpr LegId kGamma(2);
+
+// What is local is answered at once, but for files, which are made when the test says so. What peers do the
+// test says.
+class SeveralPeers : public testing::Test {
+ protected:
+  SeveralPeers() {
+    Request request{.source_paths = {"f0"}, .destination = "in/"};
+    request.options.rate_bps = 1'000'000'000;
+    transfer_ = std::make_unique<Transfer>(settings_, kId, "alpha", Role::kDestination, request, std::nullopt,
+                                           1, now_ns_);
+    transfer_->add_leg("beta");
+    transfer_->add_leg("gamma");
+    post(Begin{});
+    post(BoardAttached{dataplane_at(1)});
+  }
+
+  void post(const Event& event) {
+    std::vector<Event> next{event};
+    while (!next.empty()) {
+      const Event each = next.front();
+      next.erase(next.begin());
+      for (const Effect& effect : transfer_->step(each, ++now_ns_)) answer(effect, next);
+    }
+  }
+  void answer(const Effect& effect, std::vector<Event>& next) {
+    if (const auto* write = std::get_if<WriteJournal>(&effect)) {
+      next.push_back(JournalWritten{.entry = write->entry, .status = {}, .of_leg = write->of_leg});
+    } else if (const auto* ask = std::get_if<AskPlace>(&effect)) {
+      next.push_back(PlaceTold{.ticket = ask->ticket});
+    } else if (const auto* wish = std::get_if<ReserveFlows>(&effect)) {
+      FlowsReserved reserved{.leg = wish->leg, .status = {}, .session = SessionSlotId(3)};
+      reserved.grants.resize(wish->lanes);
+      next.push_back(reserved);
+    } else if (const auto* buffers = std::get_if<ReserveBuffers>(&effect)) {
+      next.push_back(BuffersReserved{.leg = buffers->leg, .status = {}, .credit_extents = {4}});
+    } else if (const auto* call = std::get_if<Call>(&effect)) {
+      called_.push_back(call->leg);
+    } else if (const auto* send = std::get_if<Send>(&effect)) {
+      said_[send->leg].push_back(send->message);
+    } else if (const auto* create = std::get_if<CreateFiles>(&effect)) {
+      created_ = create->files;
+    } else if (const auto* flow = std::get_if<OpenFlow>(&effect)) {
+      next.push_back(
+          FlowEvent{.leg = flow->leg, .lane = flow->lane, .event = {.kind = board::EventKind::kFlowOpened}});
+    } else if (const auto* close = std::get_if<CloseFlow>(&effect)) {
+      next.push_back(FlowEvent{
+          .leg = close->leg, .lane = close->lane, .event = {.kind = board::EventKind::kFlowClosed}});
+    } else if (const auto* given = std::get_if<ReleaseFlows>(&effect)) {
+      next.push_back(FlowsReleased{given->leg});
+    } else if (std::holds_alternative<ReleaseFiles>(effect)) {
+      next.push_back(FilesReleased{});
+    } else if (const auto* open = std::get_if<OpenObject>(&effect)) {
+      next.push_back(ObjectOpened{.object = open->object, .status = {}});
+    }
+  }
+  void files_are_made() {
+    ASSERT_FALSE(created_.empty());
+    for (catalog::File& file : created_) file.path = file.shown = "in/" + file.name;
+    post(FilesCreated{created_});
+  }
+  // The peer takes the call, and answers all that it hears, up to its offer.
+  void answers(
+      LegId leg, uint64_t size_bytes = 10 * kExtent,
+      const std::function<void(Message&)>& twist = [](Message&) {}) {
+    HonestPeer peer(Role::kSource, false, Content{{size_bytes}});
+    post(CallEnded{.leg = leg, .status = {}});
+    for (size_t heard = 0; heard < said_[leg].size(); ++heard)
+      for (Message& word : peer.hear(Message(said_[leg][heard]))) {
+        twist(word);
+        post(Received{.leg = leg, .message = word});
+      }
+  }
+  LegPhase phase(LegId leg) const { return transfer_->leg(leg).phase(); }
+  HandshakePhase handshake(LegId leg) const { return transfer_->leg(leg).handshake_phase(); }
+
+  ThisNode settings_{{.node_name = "here"}};
+  uint64_t now_ns_ = 1'000 * kSecondNs;
+  std::unique_ptr<Transfer> transfer_;
+  std::vector<LegId> called_;
+  std::map<LegId, std::vector<Message>> said_;
+  std::vector<catalog::File> created_;
+};
+
+TEST_F(SeveralPeers, AllAreCalledAtOnce) { EXPECT_EQ(called_, (std::vector{kAlpha, kBeta, kGamma})); }
+
+TEST_F(SeveralPeers, TheFirstThatAnswersBegins) {
+  answers(kGamma);
+  EXPECT_EQ(handshake(kGamma), HandshakePhase::kFiles);
+  files_are_made();
+  EXPECT_EQ(phase(kGamma), LegPhase::kMoving);
+  answers(kAlpha);
+  EXPECT_EQ(phase(kAlpha), LegPhase::kMoving) << "it joins";
+  EXPECT_EQ(handshake(kBeta), HandshakePhase::kCalling) << "it held up nobody";
+}
+
+TEST_F(SeveralPeers, OneAtATimeAgreesUponTheFiles) {
+  answers(kBeta);
+  answers(kAlpha);
+  EXPECT_EQ(handshake(kBeta), HandshakePhase::kFiles);
+  EXPECT_EQ(handshake(kAlpha), HandshakePhase::kOffer);
+  EXPECT_EQ(transfer_->leg(kAlpha).waiting_for(), "another leg of the session");
+  post(TimerDue{});
+  EXPECT_EQ(handshake(kAlpha), HandshakePhase::kOffer);
+  files_are_made();
+  EXPECT_EQ(phase(kBeta), LegPhase::kMoving);
+  EXPECT_EQ(phase(kAlpha), LegPhase::kMoving);
+  EXPECT_EQ(transfer_->view(now_ns_).summary.attempts, 1U) << "who joins is no attempt";
+}
+
+TEST_F(SeveralPeers, WhoOffersSomethingElseThanWasAskedForIsDoneWithout) {
+  answers(kBeta, 10 * kExtent, [](Message& word) {
+    if (auto* const offer = std::get_if<TransferOffer>(&word)) offer->files[0].name = "another";
+  });
+  answers(kAlpha);
+  EXPECT_EQ(handshake(kAlpha), HandshakePhase::kFiles);
+  files_are_made();
+  EXPECT_EQ(phase(kAlpha), LegPhase::kMoving);
+  EXPECT_NE(transfer_->view(now_ns_).legs[kBeta.value()].error.find("another name"), std::string::npos);
+  EXPECT_EQ(transfer_->view(now_ns_).legs[kAlpha.value()].error, "");
+}
+
+// Its files are in the making, and belong to an attempt that nobody goes on with.
+TEST_F(SeveralPeers, WhenTheFirstIsGoneBeforeItMovesDataAllBeginAnew) {
+  answers(kBeta);
+  answers(kAlpha);
+  post(StreamEnded{.leg = kBeta, .reason = "reset"});
+  EXPECT_NE(handshake(kAlpha), HandshakePhase::kFiles);
+  files_are_made();
+  called_.clear();
+  said_.clear();
+  now_ns_ += 10 * kSecondNs;
+  post(TimerDue{});
+  EXPECT_EQ(called_, (std::vector{kAlpha, kBeta, kGamma}));
+  answers(kAlpha);
+  files_are_made();
+  EXPECT_EQ(phase(kAlpha), LegPhase::kMoving);
+}
+
+TEST_F(SeveralPeers, WhoeverOffersFirstBothAreNamedIfTheyDiffer) {
+  answers(kBeta, 9 * kExtent);
+  answers(kAlpha);
+  files_are_made();
+  ASSERT_TRUE(transfer_->error());
+  EXPECT_EQ(transfer_->error()->code, ErrorCode::kIntegrity);
+  EXPECT_NE(transfer_->error()->message.find("beta and alpha"), std::string::npos)
+      << transfer_->error()->message;
+}
+
+// The last leg that moves data ends while others speak with their peers: the data end stays for them.
+TEST_F(SeveralPeers, WhoOnlyCallsKeepsTheDataEnd) {
+  answers(kGamma);
+  files_are_made();
+  ASSERT_EQ(phase(kGamma), LegPhase::kMoving);
+  post(Received{.leg = kGamma, .message = failure_of({ErrorCode::kStorage, "its disk broke"})});
+  EXPECT_EQ(transfer_->phase(), TransferPhase::kActive);
+  answers(kAlpha);
+  EXPECT_EQ(phase(kAlpha), LegPhase::kMoving);
+}
+
+}  // namespace
+}  // namespace sluice::transfer::test
