@@ -143,6 +143,7 @@ void add_leg(const transfer::LegView& leg, api::Session* session) {
   one->set_retransmits(leg.figures.retransmitted_chunks);
   one->set_lost(leg.figures.network_lost);
   one->set_rtt_us(static_cast<double>(leg.figures.rtt_ns) * 1e-3);
+  one->set_error(leg.error);
 }
 
 void add_size(const rate::SizePoint& point, api::Session* session) {

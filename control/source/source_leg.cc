@@ -9,6 +9,7 @@
 
 #include "control/rate/lane_shares.h"
 #include "control/rate/stricter.h"
+#include "dataplane/base/counted.h"
 
 namespace sluice::transfer {
 
@@ -99,10 +100,8 @@ void SourceLeg::control_rate(const Tick& event, const recovery::Sender& sender, 
   report.datagram_bytes = path_.datagram_bytes();
   const bool works = std::find(busy.begin(), busy.end(), true) != busy.end();
   const uint64_t rate_bps = rate_->step(report, works, now_ns);
-  if (rate_->condition() != before && rate_->condition() > rate::Condition::kRunning) {
-    out.log(LogLevel::kWarn, fmt::format("{}: {:.2f} Gbit/s", rate::condition_name(rate_->condition()),
-                                         static_cast<double>(rate_bps) * 1e-9));
-  }
+  if (rate_->condition() != before && rate_->condition() > rate::Condition::kRunning)
+    warn_of_rate(rate_bps, now_ns, out);
   if (const std::optional<LaneId> sending = path_.sending(now_ns)) {
     busy.assign(busy.size(), false);
     busy[*sending] = true;
@@ -113,6 +112,17 @@ void SourceLeg::control_rate(const Tick& event, const recovery::Sender& sender, 
     if (std::exchange(lane_rates_[lane], shares[lane]) == shares[lane]) continue;
     out.add(SetRate{.leg = id(), .lane = lane, .rate_bps = shares[lane]});
   }
+}
+
+// It may change with every look, for as long as a peer comes and goes.
+void SourceLeg::warn_of_rate(uint64_t rate_bps, uint64_t now_ns, Effects& out) {
+  if (warned_.at_ns != 0 && now_ns - warned_.at_ns < kWarnNs) return void(++warned_.unsaid);
+  std::string line = fmt::format("{}: {:.2f} Gbit/s", rate::condition_name(rate_->condition()),
+                                 static_cast<double>(rate_bps) * 1e-9);
+  if (warned_.unsaid != 0)
+    line += fmt::format(" (and {} since the last such line)", base::counted(warned_.unsaid, "change"));
+  warned_ = {.at_ns = now_ns};
+  out.log(LogLevel::kWarn, std::move(line));
 }
 
 }  // namespace sluice::transfer

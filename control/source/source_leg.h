@@ -63,9 +63,15 @@ class SourceLeg : public EndStream {
 
  private:
   uint64_t cap_bps() const;
+  static constexpr uint64_t kWarnNs = 10 * kSecondNs;  // between two lines about what holds the rate
+  void warn_of_rate(uint64_t rate_bps, uint64_t now_ns, Effects& out);
   void control_rate(const Tick& event, const recovery::Sender& sender, uint64_t now_ns, Effects& out);
 
   std::unique_ptr<rate::Share> rate_;
+  struct Warned {
+    uint64_t at_ns = 0;
+    uint64_t unsaid = 0;  // changes since then
+  } warned_;
   struct Caps {
     uint64_t agreed_bps = 0;
     uint64_t own_bps = 0;   // that this node set since; 0: none

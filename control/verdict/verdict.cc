@@ -186,8 +186,13 @@ class Judge {
     return verdict;
   }
 
+  // The rate of the crawl says nothing of the path.
   Verdict silent(double share) const {
-    return network(share, "the destination has not been heard for a while");
+    Verdict verdict{.cause = Cause::kNetwork,
+                    .share = share,
+                    .evidence = {"the destination has not been heard for a while"}};
+    if (s_.rtt_ns != 0) verdict.evidence.push_back(rtt_line());
+    return verdict;
   }
 
   // Loss or a queue: on the path, or at the destination's door.

@@ -55,6 +55,7 @@ TEST(Verdict, NetworkWhereTheDestinationIsNotHeardBeItThatNothingWasSent) {
   sight.rate.condition = rate::Condition::kCrawling;
   EXPECT_EQ(judge(sight).cause, Cause::kNetwork);
   EXPECT_TRUE(tells(judge(sight), "the destination has not been heard for a while"));
+  EXPECT_FALSE(tells(judge(sight), "paced at")) << "a crawl says nothing of the path";
 }
 
 TEST(Verdict, OfWhatNothingHoldsThereIsNone) {

@@ -59,11 +59,12 @@ std::string fec_text(const api::Session& s) {
 
 // One of several sources, or of several ways to one.
 std::string leg_text(const api::LegProgress& leg) {
-  return fmt::format("{}: {}{}, {} lost, {} retransmits, {}{}", printable(leg.peer()),
+  return fmt::format("{}: {}{}, {} lost, {} retransmits, {}{}{}", printable(leg.peer()),
                      format_bytes(leg.bytes()),
                      leg.has_rate_bps() && leg.rate_bps() > 0 ? " at " + format_rate(leg.rate_bps()) : "",
                      leg.lost(), leg.retransmits(), printable(leg.state()),
-                     leg.waiting_for().empty() ? "" : ", waiting for " + printable(leg.waiting_for()));
+                     leg.waiting_for().empty() ? "" : ", waiting for " + printable(leg.waiting_for()),
+                     leg.error().empty() ? "" : ", done without: " + printable(leg.error()));
 }
 
 // A source of a part knows no digest of the whole.

@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -77,6 +78,7 @@ def test_each_source_sends_a_part_and_the_file_is_identical(group, home):
     parts = bytes_by_source(session)
     assert set(parts) == set(SOURCES) and all(parts.values()), parts
     assert session["peer"] == "alpha, beta, gamma"
+    assert session["attempts"] == 1, "all sources together"
     assert "from alpha +2 " in home.must("session", "list", "--peer", "gamma").stdout
     receipt = json.loads(home.must("receipt", session["id"]).stdout)
     said = json.loads(receipt["statement"])["peers"]
@@ -143,6 +145,34 @@ def test_a_source_that_was_cut_off_before_the_end_hears_of_it_afterwards(group, 
         group.cut("beta", False)
     assert ended_session(group["beta"], session)["state"] == "succeeded"
     assert same_bytes(source, home.export() / "got-file")
+
+
+def test_a_source_that_stands_still_is_done_without(group, home):
+    """It says nothing, and nobody says that it is gone. It hears of the end once it goes on."""
+    source = replicas(group, "file", 24 * MIB + 13)
+    session = begin(home, "file")
+    wait_for_bytes(home, session, 4 * MIB)
+    still = group["gamma"].control.pid
+    os.kill(still, signal.SIGSTOP)
+    try:
+        end = ended_session(home, session)
+        assert end["state"] == "succeeded", end["error"]
+    finally:
+        os.kill(still, signal.SIGCONT)
+    assert ended_session(group["gamma"], session)["state"] == "succeeded"
+    assert same_bytes(source, home.export() / "got-file")
+
+
+def test_a_source_that_lacks_the_file_is_done_without(group, home):
+    source = replicas(group, "file", 8 * MIB + 1, of=("beta", "gamma"))
+    result, target = get(home, "file")
+    assert result.returncode == 0, result.stderr
+    assert same_bytes(source, target)
+    session = last_session(home)
+    why = {leg["peer"]: leg["error"] for leg in session["legs"]}
+    assert "file" in why["alpha"] and not why["beta"] and not why["gamma"], why
+    assert f"done without: {why['alpha']}" in home.must("session", "show", session["id"]).stdout
+    assert home.control.log_lines("leg 0 to alpha has ended, others go on")
 
 
 def test_a_session_outlives_its_own_node(group, home):
