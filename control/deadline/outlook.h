@@ -65,7 +65,7 @@ class Outlook {
   void remove(const std::string& id) { entries_.erase(id); }
   // What its last second brought. The path had that and what the others had meanwhile.
   void sample(const std::string& id, const Sample& sample, uint64_t now_ns);
-  // What one source of several brought of a session.
+  // One source of several brought so much of a session.
   void heard(const Path& path, const Sample& sample, uint64_t now_ns);
 
   // A session has ended in success after so many seconds, in which it had the path for itself.

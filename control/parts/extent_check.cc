@@ -43,7 +43,7 @@ void ExtentCheck::written(LegId leg, ObjectId id, ExtentId extent, uint64_t crc)
       return in_conflict(
           {.object = id, .extent = extent, .first = *source, .second = leg, .asked = was_asked(leg, place)});
     }
-    forget(id, {.first = extent, .end = extent.plus(1)});
+    forget(id, run_of(extent));
     verdicts_.rewritten.push_back({.leg = leg, .object = id, .extent = extent, .crc = crc});
     return;
   }
@@ -144,7 +144,7 @@ void ExtentCheck::drop_writes(Place place) {
 }
 
 void ExtentCheck::in_conflict(const Conflict& conflict) {
-  forget(conflict.object, {.first = conflict.extent, .end = conflict.extent.plus(1)});
+  forget(conflict.object, run_of(conflict.extent));
   verdicts_.conflicts.push_back(conflict);
 }
 

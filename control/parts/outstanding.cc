@@ -66,7 +66,7 @@ std::vector<Piece> Outstanding::within(ObjectId object, ExtentRun run) const {
 }
 
 std::optional<Piece> Outstanding::at(ObjectId object, ExtentId extent) const {
-  const std::vector<Piece> found = within(object, {.first = extent, .end = extent.plus(1)});
+  const std::vector<Piece> found = within(object, run_of(extent));
   if (found.empty()) return std::nullopt;
   return found.front();
 }

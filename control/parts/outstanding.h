@@ -27,7 +27,6 @@ struct Piece {
 class Outstanding {
  public:
   bool empty() const { return pieces_.empty(); }
-  size_t pieces() const { return pieces_.size(); }
   uint64_t extents() const { return extents_; }
   uint64_t copied_extents() const { return copied_extents_; }
   // None of them is there yet.

@@ -72,26 +72,11 @@ void Planner::leave(LegId leg) {
   ++changes_;
 }
 
-void Planner::set_rtt(LegId leg, uint64_t rtt_ns) {
-  if (here(leg)) legs_[leg].facts.rtt_ns = rtt_ns;
-}
-
 void Planner::open_to(LegId leg, ObjectId object) {
-  if (!exists(object) || is_among(objects_[object].barred, leg)) return;
+  if (!exists(object)) return;
   std::vector<LegId>& open = objects_[object].open;
   if (!is_among(open, leg)) open.push_back(leg);
   ++changes_;
-}
-
-void Planner::bar(LegId leg, ObjectId id) {
-  if (!exists(id)) return;
-  Object& object = objects_[id];
-  if (!is_among(object.barred, leg)) object.barred.push_back(leg);
-  std::erase(object.open, leg);
-  if (object.first == leg) object.first.reset();
-  if (!here(leg)) return;
-  for (const Piece& piece : legs_[leg].outstanding.within(id, all_of(object))) return_piece(leg, piece, true);
-  refresh(id);
 }
 
 void Planner::refresh(ObjectId id) {
@@ -103,7 +88,6 @@ void Planner::refresh(ObjectId id) {
 }
 
 bool Planner::may(LegId leg, const Object& object) const {
-  if (is_among(object.barred, leg)) return false;
   if (!object.begun || object.first == leg) return true;
   // Another leg may begin a whole object anew.
   if (object.kind == Kind::kWhole) return !object.first || away(*object.first);
@@ -117,8 +101,8 @@ bool Planner::arrived(LegId leg, ObjectId id, ExtentId extent, uint64_t now_ns) 
   if (!here(leg) || !exists(id) || extent >= objects_[id].there.end_id()) return false;
   LegState& state = legs_[leg];
   Object& object = objects_[id];
-  const ExtentRun run{.first = extent, .end = extent.plus(1)};
-  // Another leg may have begun a whole object anew meanwhile, or this one was barred.
+  const ExtentRun run = run_of(extent);
+  // Another leg may have begun a whole object anew meanwhile.
   const bool counts = !object.there.is_set(extent) && may(leg, object) &&
                       (object.kind == Kind::kDivisible || object.first == leg);
   const uint64_t bytes = object.there.range_of(extent).length;

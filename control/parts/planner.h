@@ -78,14 +78,11 @@ class Planner {
   void join(LegId leg, const LegFacts& facts, uint64_t now_ns);
   // Its stream or its flows have ended: what it was asked for is in the pool again.
   void leave(LegId leg);
-  void set_rtt(LegId leg, uint64_t rtt_ns);
   // Its replica agrees with what is there of this object, and with those of the other legs.
   void open_to(LegId leg, ObjectId object);
-  // It is asked for nothing of this object any more: its replica differs, or it lied.
-  void bar(LegId leg, ObjectId object);
 
   // An extent is there: this leg wrote it, and its source has confirmed the digest. False when that does not
-  // count: it is there already, the leg is barred, or another leg brings this whole object.
+  // count: it is there already, or another leg brings this whole object.
   bool arrived(LegId leg, ObjectId object, ExtentId extent, uint64_t now_ns);
   // These extents are not there, whatever was said before, and nobody will send them again unless asked
   // again: a digest was false, two copies differ, a sync failed.
@@ -114,10 +111,9 @@ class Planner {
     Kind kind = Kind::kDivisible;
     ExtentMap there;
     RunSet pool;
-    bool begun = false;          // something of it is there, or was asked
-    std::optional<LegId> first;  // who began it, and needs no comparison
-    std::vector<LegId> open;     // besides
-    std::vector<LegId> barred;
+    bool begun = false;                   // something of it is there, or was asked
+    std::optional<LegId> first;           // who began it, and needs no comparison
+    std::vector<LegId> open;              // besides
     std::optional<uint64_t> compared_ns;  // when it was named for comparison
   };
   // A part of the pool that a leg may take.

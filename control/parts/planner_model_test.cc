@@ -68,6 +68,16 @@ TEST(PlannerModel, OneThatDiesOrSlowsDownCostsLittle) {
   }
 }
 
+void compare_with_best(const ModelPlan& plan, std::string name, uint64_t megabytes, bool expected) {
+  const double alone_s = best_alone(plan);
+  name += (expected ? "" : ", rates unknown") + std::string(", best alone");
+  const ModelResult result = Model(plan).run();
+  row(name.c_str(), result, alone_s);
+  // A file that is soon over is over before it is known which leg is fast.
+  const double bar = expected ? 1.02 : megabytes >= 64 ? 1.10 : 2.5;
+  EXPECT_LE(result.seconds, bar * alone_s) << name;
+}
+
 TEST(PlannerModel, IsNeverSlowerThanTheBestAlone) {
   for (const bool expected : {true, false}) {
     for (const uint64_t megabytes : {1, 4, 16, 64}) {
@@ -77,14 +87,8 @@ TEST(PlannerModel, IsNeverSlowerThanTheBestAlone) {
           leg.expected = expected;
           leg.lanes = lanes;
         }
-        const double alone_s = best_alone(plan);
-        const std::string name = std::to_string(megabytes) + " MB, " + std::to_string(lanes) + " lanes" +
-                                 (expected ? "" : ", rates unknown") + ", best alone";
-        const ModelResult result = Model(plan).run();
-        row(name.c_str(), result, alone_s);
-        // A file that is soon over is over before it is known which leg is fast.
-        const double bar = expected ? 1.02 : megabytes >= 64 ? 1.10 : 2.5;
-        EXPECT_LE(result.seconds, bar * alone_s) << name;
+        compare_with_best(plan, std::to_string(megabytes) + " MB, " + std::to_string(lanes) + " lanes",
+                          megabytes, expected);
       }
     }
   }
@@ -109,14 +113,8 @@ TEST(PlannerModel, PathsMayDiffer) {
           leg.expected = expected;
           leg.lanes = 2;
         }
-        const double alone_s = best_alone(plan);
-        const std::string name = std::string(what) + ", " + std::to_string(megabytes) + " MB" +
-                                 (expected ? "" : ", rates unknown") + ", best alone";
-        const ModelResult result = Model(plan).run();
-        row(name.c_str(), result, alone_s);
-        // A file that is soon over is over before it is known which leg is fast.
-        const double bar = expected ? 1.02 : megabytes >= 64 ? 1.10 : 2.5;
-        EXPECT_LE(result.seconds, bar * alone_s) << name;
+        compare_with_best(plan, std::string(what) + ", " + std::to_string(megabytes) + " MB", megabytes,
+                          expected);
       }
     }
   }

@@ -123,8 +123,7 @@ uint64_t Planner::worth_taking(LegId leg, const Find& found) const {
   const Object& object = objects_[found.object];
   const bool whole = object.kind == Kind::kWhole;
   const uint64_t piece =
-      whole ? object.there.size_bytes()
-            : object.there.bytes_of({.first = found.run.first, .end = found.run.first.plus(1)}).length;
+      whole ? object.there.size_bytes() : object.there.bytes_of(run_of(found.run.first)).length;
   const double level = level_s(leg, object);
   const double before_level = (level - state.free_in_s(guess_, piece)) * state.rate(guess_);
   if (before_level >= static_cast<double>(piece)) {
@@ -146,7 +145,7 @@ std::optional<double> Planner::wait_s(LegId leg, const Object& object) const {
   // Once another leg has begun it, the replicas are compared first.
   const bool divided_later = !object.begun && object.compared_ns;
   if (may(leg, object) && !divided_later) return 0;
-  if (object.kind == Kind::kWhole || is_among(object.barred, leg) || !object.compared_ns) return std::nullopt;
+  if (object.kind == Kind::kWhole || !object.compared_ns) return std::nullopt;
   const uint64_t passed_ns = now_ns_ - std::min(now_ns_, *object.compared_ns);
   if (passed_ns > std::max(kSilenceNs, 3 * state.facts.rtt_ns)) return std::nullopt;
   return seconds(state.facts.rtt_ns - std::min(state.facts.rtt_ns, passed_ns));

@@ -74,7 +74,7 @@ void Planner::try_again(LegId leg) {
   if (const std::optional<Find> found = find(leg)) {
     state.phase = LegState::Phase::kOnTrial;
     if (objects_[found->object].kind == Kind::kWhole) return take_whole(leg, found->object);
-    give(leg, found->object, {.first = found->run.first, .end = found->run.first.plus(1)}, false);
+    give(leg, found->object, run_of(found->run.first), false);
     return;
   }
   for (const LegId victim : slowest_first(leg)) {

@@ -103,20 +103,6 @@ TEST_F(Planning, EachLegHasAnObjectOfItsOwnWhileThereAreEnough) {
   for (const Place& place : asked[kSlow]) EXPECT_FALSE(is_asked(kFast, 0, place.object));
 }
 
-TEST_F(Planning, ABarredLegIsAskedForNothing) {
-  planner.add(kMain, 100ULL * kPieceBytes, Planner::Kind::kDivisible);
-  join(kFast, 100'000'000);
-  join(kSlow, 100'000'000);
-  tick();
-  planner.open_to(kSlow, kMain);
-  tick();
-  const std::set<Place> before = asked[kSlow];
-  planner.bar(kSlow, kMain);
-  for (int step = 0; step < 10; ++step) tick();
-  EXPECT_TRUE(asked[kSlow].empty());
-  EXPECT_FALSE(bring(kSlow, before.begin()->extent.value()));
-}
-
 TEST_F(Planning, WhatALegLeavesIsAskedOfTheOthers) {
   planner.add(kMain, 4ULL * kPieceBytes, Planner::Kind::kDivisible);
   join(kFast, 1'000'000'000);

@@ -50,7 +50,7 @@ class Replicas {
     ObjectId object;
   };
   // A replica that differs. From another leg's, and nothing says which one is right: nothing more is said of
-  // this object, and the session ends with kIntegrity. Or from what is held: Planner::bar, or the same end.
+  // this object, and the session ends with kIntegrity. Or from what is held: the same end.
   struct Disagreement {
     ObjectId object;
     LegId leg;

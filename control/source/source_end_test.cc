@@ -6,39 +6,24 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <memory>
 #include <vector>
 
-#include "control/leg/control_stream.h"
-#include "control/transfer/peer_fixture.h"
+#include "control/source/sending_fixture.h"
 
 namespace sluice::transfer::test {
 namespace {
 
 // An end on one lane, whose peer has nothing of its three files yet.
-class Sending : public testing::Test {
+class Sending : public SendingFixture {
  protected:
   explicit Sending(size_t files = 3, uint32_t lanes = 1)
-      : content_{std::vector<uint64_t>(files, 4 * kExtent)} {
-    settings_.open_objects_max = 2;
+      : SendingFixture({std::vector<uint64_t>(files, 4 * kExtent)}) {
     agreement_.lanes = lanes;
-    std::vector<catalog::File> all;
-    for (const uint64_t size : content_.sizes) {
-      all.push_back({.name = "f", .shown = "/from/f", .path = "/from/f", .size_bytes = size});
-    }
-    end_ = std::make_unique<SourceEnd>(std::move(*SourceEnd::make(settings_, agreement_, all)));
-    stream_.call(out_);
-    stream_.call_ended(true, 1);
-    stream_.greeted();
-    end_->files().reopen(out_);
-    EXPECT_TRUE(end_->on(SourcesReopened{}, out_));
-    end_->start_attempt({.peer_name = peer_, .stream = stream_, .agreement = agreement_, .lanes = lanes}, 1,
-                        out_);
+    start({.name = "f", .shown = "/from/f", .path = "/from/f"});
     EXPECT_EQ(asked<OpenObject>().size(), 1U);
     EXPECT_TRUE(end_->on(ObjectOpened{.object = ObjectId(0)}, out_));
     EXPECT_EQ(asked<OpenObject>().size(), 1U);
   }
-  Status hear(const Message& message) { return end_->on_message(LegId(0), message, out_); }
   void say_all() { EXPECT_TRUE(hear(ObjectState{.end = true})); }
   template <typename E>
   std::vector<E> asked() {
@@ -48,18 +33,6 @@ class Sending : public testing::Test {
     }
     return found;
   }
-
-  ThisNode settings_;
-  Agreement agreement_{.lanes = 1,
-                       .chunk_bytes = 8192,
-                       .extent_bytes = kExtent,
-                       .partition_bytes = 2 * kExtent,
-                       .rate_bps = 1'000'000'000};
-  Content content_;
-  const std::string peer_ = "beta";
-  ControlStream stream_{LegId(0)};
-  Effects out_;
-  std::unique_ptr<SourceEnd> end_;
 };
 
 TEST_F(Sending, NothingLeavesBeforeThePeerHasSaidWhatItHas) {

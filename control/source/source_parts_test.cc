@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <vector>
 
-#include "control/leg/control_stream.h"
-#include "control/source/source_end.h"
-#include "control/transfer/peer_fixture.h"
+#include "control/source/sending_fixture.h"
 
 namespace sluice::transfer::test {
 namespace {
@@ -16,24 +13,13 @@ constexpr uint64_t kMsNs = 1'000'000;
 
 // An end on one lane, with three files of 100 extents, of which the peer has nothing. Two may be open at a
 // time.
-class InParts : public testing::Test {
+class InParts : public SendingFixture {
  protected:
+  InParts() : SendingFixture({std::vector<uint64_t>(3, 100 * kExtent)}) {}
+
   void begin(bool suspect = false, bool parts = true) {
     agreement_.abilities.set(Ability::kParts, parts);
-    settings_.open_objects_max = 2;
-    std::vector<catalog::File> all;
-    for (const uint64_t size : content_.sizes) {
-      all.push_back({.name = "f", .shown = "/from/f", .path = "/from/f", .size_bytes = size, .ctime_ns = 1});
-      all.back().suspect = suspect;
-    }
-    end_ = std::make_unique<SourceEnd>(std::move(*SourceEnd::make(settings_, agreement_, all)));
-    stream_.call(out_);
-    stream_.call_ended(true, 1);
-    stream_.greeted();
-    end_->files().reopen(out_);
-    EXPECT_TRUE(end_->on(SourcesReopened{}, out_));
-    end_->start_attempt({.peer_name = peer_, .stream = stream_, .agreement = agreement_, .lanes = 1}, 1,
-                        out_);
+    start({.name = "f", .shown = "/from/f", .path = "/from/f", .ctime_ns = 1, .suspect = suspect});
     EXPECT_EQ(asked<OpenObject>().size(), parts ? 0U : 1U);
     EXPECT_TRUE(hear(ObjectState{.end = true}));
     (void)out_.drain();
@@ -41,7 +27,6 @@ class InParts : public testing::Test {
   }
   void TearDown() override { end_->check_invariants(); }
 
-  Status hear(const Message& message) { return end_->on_message(LegId(0), message, out_); }
   // Of what is wanted so far, what is of this kind: told once.
   template <typename E>
   std::vector<E> asked() {
@@ -123,21 +108,10 @@ class InParts : public testing::Test {
     return Content::crc(ObjectId(object), ExtentId(extent));
   }
 
-  ThisNode settings_;
-  Agreement agreement_{.lanes = 1,
-                       .chunk_bytes = 8192,
-                       .extent_bytes = kExtent,
-                       .partition_bytes = 2 * kExtent,
-                       .rate_bps = 1'000'000'000};
-  Content content_{std::vector<uint64_t>(3, 100 * kExtent)};
-  const std::string peer_ = "beta";
-  ControlStream stream_{LegId(0)};
   board::FlowSlot slot_{};
-  Effects out_;
   std::vector<Effect> seen_;
   Status read_;
   uint64_t now_ns_ = 1;
-  std::unique_ptr<SourceEnd> end_;
 };
 
 using Extents = std::vector<uint64_t>;

@@ -84,13 +84,7 @@ class Group(Stacked):
             "port": {"device": "udp", "address4": f"{address}/24", "mtu": 9000, "rate": "10G"},
         }, prefix=self.enter(name))  # fmt: skip
         node.address = f"{address}:{_CONTROL_PORT}"
-        for settings in (self._settings, self._of_node.get(name, {})):
-            for section, keys in settings.items():
-                node.settings.setdefault(section, {}).update(keys)
-        node.add_export("data", self.base / f"{name}-data")
-        node.create()
-        self._stack.callback(node.stop)
-        return node
+        return self._with_data(node, self._settings, self._of_node.get(name, {}))
 
     def enter(self, name):
         """Prefix of a command that shall run where this node is."""

@@ -70,13 +70,7 @@ class Pair(Stacked):
                 "cores": [core],
             },
         }, self._prefix(side))  # fmt: skip
-        for settings in (self._settings[0], self._settings[1 + side]):
-            for section, keys in settings.items():
-                node.settings.setdefault(section, {}).update(keys)
-        node.add_export("data", self.base / f"{name}-data")
-        node.create()
-        self._stack.callback(node.stop)
-        return node
+        return self._with_data(node, self._settings[0], self._settings[1 + side])
 
     @property
     def nodes(self):

@@ -17,5 +17,15 @@ class Stacked:
             raise
         return self
 
+    def _with_data(self, node, *settings):
+        """The node with these settings above its own, and an export `data`: it is made now, and stopped in the end."""
+        for each in settings:
+            for section, keys in each.items():
+                node.settings.setdefault(section, {}).update(keys)
+        node.add_export("data", self.base / f"{node.name}-data")
+        node.create()
+        self._stack.callback(node.stop)
+        return node
+
     def __exit__(self, *error):
         return self._stack.__exit__(*error)
