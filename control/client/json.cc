@@ -69,7 +69,8 @@ Json leg_json(const LegProgress& leg) {
           {"state", leg.state()},       {"waiting_for", leg.waiting_for()},
           {"lanes", leg.lanes()},       {"bytes", leg.bytes()},
           {"rate_bps", leg.rate_bps()}, {"retransmits", leg.retransmits()},
-          {"lost", leg.lost()},         {"rtt_us", leg.rtt_us()}};
+          {"lost", leg.lost()},         {"rtt_us", leg.rtt_us()},
+          {"error", leg.error()}};
 }
 
 Json session_fields(const Session& s) {

@@ -24,6 +24,7 @@ class SeveralPeers : public testing::Test {
   SeveralPeers() {
     Request request{.source_paths = {"f0"}, .destination = "in/"};
     request.options.rate_bps = 1'000'000'000;
+    request.options.lanes = lanes_;
     transfer_ = std::make_unique<Transfer>(settings_, kId, "alpha", Role::kDestination, request, std::nullopt,
                                            1, now_ns_);
     transfer_->add_leg("beta");
@@ -47,10 +48,13 @@ class SeveralPeers : public testing::Test {
       next.push_back(PlaceTold{.ticket = ask->ticket});
     } else if (const auto* wish = std::get_if<ReserveFlows>(&effect)) {
       FlowsReserved reserved{.leg = wish->leg, .status = {}, .session = SessionSlotId(3)};
-      reserved.grants.resize(wish->lanes);
+      for (uint32_t i = 0; i < wish->lanes; ++i)
+        reserved.grants.push_back({.slot = FlowSlotId(16 * wish->leg.value() + i),
+                                   .local_port = static_cast<uint16_t>(47000 + i),
+                                   .random = 99});
       next.push_back(reserved);
     } else if (const auto* buffers = std::get_if<ReserveBuffers>(&effect)) {
-      next.push_back(BuffersReserved{.leg = buffers->leg, .status = {}, .credit_extents = {4}});
+      next.push_back(BuffersReserved{.leg = buffers->leg, .status = {}, .credit_extents = std::vector<uint32_t>(lanes_, 4)});
     } else if (const auto* call = std::get_if<Call>(&effect)) {
       called_.push_back(call->leg);
     } else if (const auto* send = std::get_if<Send>(&effect)) {
@@ -91,6 +95,7 @@ class SeveralPeers : public testing::Test {
   LegPhase phase(LegId leg) const { return transfer_->leg(leg).phase(); }
   HandshakePhase handshake(LegId leg) const { return transfer_->leg(leg).handshake_phase(); }
 
+  const uint32_t lanes_ = 1;
   ThisNode settings_{{.node_name = "here"}};
   uint64_t now_ns_ = 1'000 * kSecondNs;
   std::unique_ptr<Transfer> transfer_;
