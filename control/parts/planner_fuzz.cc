@@ -1,6 +1,6 @@
-// A planner between any sources, any operator and any disk: whatever they do, in any order, each extent is there,
-// asked for or still to be asked for. At most two legs are asked for it at a time, and each leg has heard exactly
-// what the planner takes it to be asked for. Once one source behaves, all arrives.
+// A planner between any sources, any operator and any disk: whatever they do, in any order, each extent is
+// there, asked for or still to be asked for. At most two legs are asked for it at a time, and each leg has
+// heard exactly what the planner takes it to be asked for. Once one source behaves, all arrives.
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 #include <set>

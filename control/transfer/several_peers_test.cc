@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "control/transfer/peer_fixture.h"
@@ -54,9 +55,14 @@ class SeveralPeers : public testing::Test {
                                    .random = 99});
       next.push_back(reserved);
     } else if (const auto* buffers = std::get_if<ReserveBuffers>(&effect)) {
-      next.push_back(BuffersReserved{.leg = buffers->leg, .status = {}, .credit_extents = std::vector<uint32_t>(lanes_, 4)});
+      next.push_back(BuffersReserved{
+          .leg = buffers->leg, .status = {}, .credit_extents = std::vector<uint32_t>(lanes_, 4)});
     } else if (const auto* call = std::get_if<Call>(&effect)) {
       called_.push_back(call->leg);
+      unanswered_.insert(call->leg);
+    } else if (const auto* hang_up = std::get_if<HangUp>(&effect)) {
+      if (unanswered_.erase(hang_up->leg) != 0)
+        next.push_back(CallEnded{.leg = hang_up->leg, .status = Error{ErrorCode::kCancelled, "given up"}});
     } else if (const auto* send = std::get_if<Send>(&effect)) {
       said_[send->leg].push_back(send->message);
     } else if (const auto* create = std::get_if<CreateFiles>(&effect)) {
@@ -85,6 +91,7 @@ class SeveralPeers : public testing::Test {
       LegId leg, uint64_t size_bytes = 10 * kExtent,
       const std::function<void(Message&)>& twist = [](Message&) {}) {
     HonestPeer peer(Role::kSource, false, Content{{size_bytes}});
+    ASSERT_EQ(unanswered_.erase(leg), 1U);
     post(CallEnded{.leg = leg, .status = {}});
     for (size_t heard = 0; heard < said_[leg].size(); ++heard)
       for (Message& word : peer.hear(Message(said_[leg][heard]))) {
@@ -100,6 +107,7 @@ class SeveralPeers : public testing::Test {
   uint64_t now_ns_ = 1'000 * kSecondNs;
   std::unique_ptr<Transfer> transfer_;
   std::vector<LegId> called_;
+  std::set<LegId> unanswered_;  // of these calls
   std::map<LegId, std::vector<Message>> said_;
   std::vector<catalog::File> created_;
 };
@@ -130,15 +138,15 @@ TEST_F(SeveralPeers, OneAtATimeAgreesUponTheFiles) {
   EXPECT_EQ(transfer_->view(now_ns_).summary.attempts, 1U) << "who joins is no attempt";
 }
 
-TEST_F(SeveralPeers, WhoOffersSomethingElseThanWasAskedForIsDoneWithout) {
+TEST_F(SeveralPeers, WhoLacksTheFileIsDoneWithout) {
   answers(kBeta, 10 * kExtent, [](Message& word) {
-    if (auto* const offer = std::get_if<TransferOffer>(&word)) offer->files[0].name = "another";
+    if (std::holds_alternative<TransferOffer>(word)) word = failure_of({ErrorCode::kUsage, "no such file"});
   });
   answers(kAlpha);
   EXPECT_EQ(handshake(kAlpha), HandshakePhase::kFiles);
   files_are_made();
   EXPECT_EQ(phase(kAlpha), LegPhase::kMoving);
-  EXPECT_NE(transfer_->view(now_ns_).legs[kBeta.value()].error.find("another name"), std::string::npos);
+  EXPECT_NE(transfer_->view(now_ns_).legs[kBeta.value()].error.find("no such file"), std::string::npos);
   EXPECT_EQ(transfer_->view(now_ns_).legs[kAlpha.value()].error, "");
 }
 
