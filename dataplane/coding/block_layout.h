@@ -64,6 +64,18 @@ class BlockLayout {
   uint32_t blocks_;
 };
 
+// Of `repair_symbols` for a block of K chunks, those for one with fewer: as many less, and one at least.
+constexpr uint32_t parity_of_block(uint32_t chunks, uint32_t source_symbols, uint32_t repair_symbols) {
+  return (repair_symbols * chunks + source_symbols - 1) / source_symbols;
+}
+inline uint32_t parity_of_extent(const BlockLayout& layout, uint32_t source_symbols,
+                                 uint32_t repair_symbols) {
+  uint32_t symbols = 0;
+  for (uint32_t block = 0; block < layout.blocks(); ++block)
+    symbols += parity_of_block(layout.chunks_of(block), source_symbols, repair_symbols);
+  return symbols;
+}
+
 // Bytes of each symbol of an extent's blocks: as many as its first chunk has, which is the longest. No code
 // takes less than 64; whatever a chunk lacks of its symbol is zeros, which are not sent.
 constexpr uint32_t symbol_bytes(uint32_t extent_length, uint32_t chunk_bytes) {

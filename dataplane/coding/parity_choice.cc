@@ -49,32 +49,24 @@ Block block_of(const PathState& path, const WorkState& work, const CodesAtHand& 
                    .loss_run = std::max(1.0, path.loss_run_mean / interleaved)}};
 }
 
-// Whether there is a code, a loss, and something to send.
+// Whether there is a code, and a loss.
 bool can_choose(const PathState& path, const WorkState& work, const CodesAtHand& codes) {
-  return (codes.reed_solomon || codes.raptorq) && path.loss > 0 && work.left_bytes > 0 &&
-         work.chunk_bytes > 0 && work.extent_bytes >= work.chunk_bytes;
+  return (codes.reed_solomon || codes.raptorq) && path.loss > 0 && work.chunk_bytes > 0 &&
+         work.extent_bytes >= work.chunk_bytes;
 }
-
-// Time that is saved by sending ahead, less what it takes, when only `work.left_bytes` are left.
-bool pays_at_end(const PathState& path, const WorkState& work, double overhead) {
-  const double left = static_cast<double>(work.left_bytes);
-  const double rtt = static_cast<double>(path.rtt_ns);
-  const double sending_ns = left * 8e9 / static_cast<double>(path.rate_bps);
-  if (sending_ns > rtt) return false;  // repairs come beside new data
-  const double chunks = std::max(1.0, left / work.chunk_bytes);
-  const double chance = 1 - std::pow(1 - path.loss, chunks / std::max(1.0, path.loss_run_mean));
-  return chance * kRepairRoundTrips * rtt > kGainMin * (overhead * sending_ns + kCodingNs);
-}
+bool is_known(const PathState& path) { return path.rtt_ns != 0 && path.rate_bps != 0; }
 
 // Whether memory holds the sender up, and less so when blocks are repaired where they arrive.
 bool pays_for_memory(const PathState& path, const WorkState& work, double overhead) {
+  const double loss = std::min(path.loss, kLossMax);
   const double rate = static_cast<double>(path.rate_bps) / 8e9;  // bytes/ns
   const double rtt = static_cast<double>(path.rtt_ns);
   const double chunks = std::max(1.0, static_cast<double>(work.extent_bytes) / work.chunk_bytes);
-  const double trips = 1 + kRepairRoundTrips * repair_rounds(static_cast<uint32_t>(chunks), path.loss);
+  const double trips = 1 + kRepairRoundTrips * repair_rounds(chunks, loss);
   const double memory = static_cast<double>(work.memory_bytes);
-  const double plain = std::min(rate, memory / (rtt * trips));
-  const double coded = std::min(rate, memory / (rtt + kCodingNs)) / (1 + overhead);
+  // Of a rate, what is left for data: repairs take their part of it, and so do repair symbols.
+  const double plain = std::min(rate * (1 - loss), memory / (rtt * trips));
+  const double coded = std::min(rate / (1 + overhead), memory / (rtt + kCodingNs));
   return coded > kGainMin * plain;
 }
 
@@ -100,18 +92,34 @@ ParityChoice parity_where_lost(const PathState& path, const WorkState& work, con
 }
 
 ParityChoice choose_parity(const PathState& path, const WorkState& work, const CodesAtHand& codes) {
-  if (path.rtt_ns == 0 || path.rate_bps == 0 || !can_choose(path, work, codes)) return {};
+  if (!is_known(path) || !can_choose(path, work, codes)) return {};
   const Block block = block_of(path, work, codes);
-  const auto symbols = [&](double deviations) {
-    return repair_symbols_for(block.loss, deviations, block.repair_symbols_max);
-  };
-  const uint32_t for_time = symbols(kDeviationsForTime);
-  const double overhead = static_cast<double>(for_time) / block.source_symbols;
-  if (pays_at_end(path, work, overhead)) return {ParityUse::kAtEnd, block.scheme, for_time};
-  if (path.loss >= Repetition::kLossMin)
-    return {ParityUse::kForLoss, block.scheme, symbols(kDeviationsForRate)};
-  if (pays_for_memory(path, work, overhead)) return {ParityUse::kForMemory, block.scheme, for_time};
-  return {};
+  const bool loses_much = path.loss >= Repetition::kLossMin;
+  const uint32_t symbols = repair_symbols_for(
+      block.loss, loses_much ? kDeviationsForRate : kDeviationsForTime, block.repair_symbols_max);
+  if (!pays_for_memory(path, work, static_cast<double>(symbols) / block.source_symbols)) return {};
+  return {loses_much ? ParityUse::kForLoss : ParityUse::kForMemory, block.scheme, symbols};
+}
+
+ParityChoice choose_parity_at_end(const PathState& path, const WorkState& work, const CodesAtHand& codes) {
+  if (!is_known(path) || !can_choose(path, work, codes)) return {};
+  const Block block = block_of(path, work, codes);
+  return {ParityUse::kAtEnd, block.scheme,
+          repair_symbols_for(block.loss, kDeviationsForTime, block.repair_symbols_max)};
+}
+
+bool pays_at_end(const PathState& path, const EndState& end) {
+  if (!is_known(path) || end.open_chunks == 0) return false;
+  const double loss = std::min(path.loss, kLossMax);
+  const double runs = static_cast<double>(end.open_chunks) / std::max(1.0, path.loss_run_mean);
+  const double waited_ns =
+      kRepairRoundTrips * repair_rounds(std::max(1.0, runs), loss) * static_cast<double>(path.rtt_ns);
+  // Repairs, too, take time to be sent.
+  const double more_chunks =
+      static_cast<double>(end.parity_chunks) - static_cast<double>(end.open_chunks) * loss / (1 - loss);
+  const double sending_ns =
+      std::max(0.0, more_chunks) * end.wire_bytes * 8e9 / static_cast<double>(path.rate_bps);
+  return waited_ns > kGainMin * (sending_ns + kCodingNs);
 }
 
 }  // namespace sluice::coding

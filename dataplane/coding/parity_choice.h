@@ -5,11 +5,13 @@
 // 1307.7164, for the throughput of both; P. Michel et al., QUIC-FEC, arXiv 1904.11326, for what fixed parity
 // costs). So repair symbols are sent ahead only where waiting for a repair costs time:
 //
-//   at the end, when less is left than a round trip carries: a repair would come when nothing else is to be
-//   sent; on a path whose losses keep more extents open than there is memory for: the sender would stand
-//   still; on a channel that loses a fifth and more: there a repair is lost as well, again and again.
+//   at the end, when nothing else is left to be sent: what was lost would be repaired a round trip later; on
+//   a path whose losses keep more extents open than there is memory for: the sender would stand still; on a
+//   channel that loses a fifth and more: there a repair is lost as well, again and again.
 //
-// What it costs to send ahead is compared with what is waited for otherwise, both in time.
+// What it costs to send ahead is compared with what is waited for otherwise, both in time. At the end repair
+// symbols come behind all that is new. So they delay nothing of their own file, and the sender knows all that
+// the path has told until then.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,13 +25,12 @@ namespace sluice::coding {
 struct PathState {
   uint64_t rate_bps = 0;     // what the flow may send, on the wire
   uint64_t rtt_ns = 0;       // 0: not known yet
-  double loss = 0;           // of datagrams, lately
+  double loss = 0;           // of datagrams, as far as it is known or to be expected
   double loss_run_mean = 1;  // datagrams that are lost one behind the other, on the average; 1: single ones
 };
 
 // What is to be sent over it.
 struct WorkState {
-  uint64_t left_bytes = 0;    // that the peer does not have, of all that this flow will carry
   uint64_t memory_bytes = 0;  // of extents that may be open at once: what the peer grants, or what is here
   uint32_t chunk_bytes = 0;
   uint32_t extent_bytes = 0;
@@ -57,7 +58,19 @@ struct ParityChoice {
   bool operator==(const ParityChoice&) const = default;
 };
 
+// Behind each extent, while more is to be sent.
 ParityChoice choose_parity(const PathState& path, const WorkState& work, const CodesAtHand& codes);
+
+// Of the extents that the peer may not have yet, when nothing else is left to be sent.
+ParityChoice choose_parity_at_end(const PathState& path, const WorkState& work, const CodesAtHand& codes);
+
+// Whether so much parity is worth it at the end.
+struct EndState {
+  uint64_t open_chunks = 0;    // of these extents
+  uint64_t parity_chunks = 0;  // that would be sent for them
+  uint32_t wire_bytes = 0;     // of a datagram with one
+};
+bool pays_at_end(const PathState& path, const EndState& end);
 
 // What is sent ahead where an operator wants a code whatever it costs: as much as the path's loss calls for.
 ParityChoice parity_where_lost(const PathState& path, const WorkState& work, const CodesAtHand& codes);

@@ -18,47 +18,68 @@ PathState path(uint64_t rtt_ns, double loss, uint64_t rate_bps = kGbps) {
   return {.rate_bps = rate_bps, .rtt_ns = rtt_ns, .loss = loss};
 }
 
-WorkState work(uint64_t left_bytes, uint64_t memory_bytes = 1000 * kMb) {
-  return {
-      .left_bytes = left_bytes, .memory_bytes = memory_bytes, .chunk_bytes = 8192, .extent_bytes = 1U << 20};
+WorkState work(uint64_t memory_bytes = 1000 * kMb) {
+  return {.memory_bytes = memory_bytes, .chunk_bytes = 8192, .extent_bytes = 1U << 20};
+}
+
+// Of so many bytes, with so many repair symbols for each block of 64 chunks.
+EndState end_of(uint64_t bytes, uint32_t repair_symbols) {
+  const uint64_t chunks = (bytes + 8191) / 8192;
+  return {.open_chunks = chunks, .parity_chunks = (chunks * repair_symbols + 63) / 64, .wire_bytes = 8322};
 }
 
 TEST(ParityChoice, SendsNothingAheadWhereNothingIsLost) {
   for (const uint64_t rtt_ns : {1 * kMs, 100 * kMs, 600 * kMs}) {
-    for (const uint64_t left : {1 * kMb, 10 * kMb, 1000 * kMb})
-      EXPECT_EQ(choose_parity(path(rtt_ns, 0), work(left, 4 * kMb), kBoth).use, ParityUse::kNone);
+    EXPECT_EQ(choose_parity(path(rtt_ns, 0), work(4 * kMb), kBoth), ParityChoice());
+    EXPECT_EQ(choose_parity_at_end(path(rtt_ns, 0), work(4 * kMb), kBoth), ParityChoice());
   }
 }
 
-TEST(ParityChoice, SendsNothingAheadInTheMiddleOfABulkTransfer) {
-  for (const double loss : {1e-5, 1e-3, 0.01, 0.1})
-    EXPECT_EQ(choose_parity(path(100 * kMs, loss), work(100'000 * kMb), kBoth).use, ParityUse::kNone) << loss;
+TEST(ParityChoice, SendsNothingAheadWhileMoreIsToBeSentAndThereIsMemory) {
+  for (const double loss : {1e-5, 1e-3, 0.01, 0.1, 0.3})
+    EXPECT_EQ(choose_parity(path(100 * kMs, loss), work(), kBoth).use, ParityUse::kNone) << loss;
 }
 
-TEST(ParityChoice, SendsAheadWhenLessIsLeftThanARoundTripCarries) {
-  // 10 MB are less than the 25 MB that 1 Gbit/s puts on a path of 200 ms.
-  const ParityChoice choice = choose_parity(path(200 * kMs, 0.01), work(10 * kMb), kBoth);
+TEST(ParityChoice, SendsAtTheEndAsManyAsTheLossCallsFor) {
+  const ParityChoice choice = choose_parity_at_end(path(200 * kMs, 0.01), work(), kBoth);
   EXPECT_EQ(choice.use, ParityUse::kAtEnd);
   EXPECT_EQ(choice.scheme, Scheme::kReedSolomon);
   EXPECT_EQ(choice.repair_symbols, 4U);
-  EXPECT_EQ(choose_parity(path(200 * kMs, 0.01), work(50 * kMb), kBoth).use, ParityUse::kNone);
 }
 
-// A repair that takes hardly longer than the coding saves nothing, nor does one that is hardly ever needed.
-TEST(ParityChoice, SendsNothingAheadAtTheEndWhereWaitingIsShortOrRare) {
-  EXPECT_EQ(choose_parity(path(kMs / 2, 0.05, 100 * kGbps), work(1 * kMb), kBoth).use, ParityUse::kNone);
-  EXPECT_EQ(choose_parity(path(200 * kMs, 1e-6), work(100'000), kBoth).use, ParityUse::kNone);
+TEST(ParityAtEnd, PaysWhereARepairWouldCostARoundTrip) {
+  EXPECT_TRUE(pays_at_end(path(200 * kMs, 0.01), end_of(10 * kMb, 4)));
+  EXPECT_TRUE(pays_at_end(path(50 * kMs, 0.01, kGbps / 10), end_of(kMb / 2, 4)));
+  // Repair after repair would be lost again.
+  EXPECT_TRUE(pays_at_end(path(200 * kMs, 0.3, kGbps / 10), end_of(10 * kMb, 48)));
+}
+
+TEST(ParityAtEnd, DoesNotPayWhereWaitingIsShortOrRare) {
+  EXPECT_FALSE(pays_at_end(path(kMs / 2, 0.05, 100 * kGbps), end_of(kMb, 10)));
+  EXPECT_FALSE(pays_at_end(path(200 * kMs, 1e-6), end_of(100'000, 1)));
+  EXPECT_FALSE(pays_at_end(path(0, 0.01), end_of(kMb, 4))) << "nothing is known of the path";
+  EXPECT_FALSE(pays_at_end(path(200 * kMs, 0.01, 0), end_of(kMb, 4)));
+  EXPECT_FALSE(pays_at_end(path(200 * kMs, 0.01), {}));
+}
+
+// Extents of one chunk each, as of small files: a repair symbol for each sends everything twice.
+TEST(ParityAtEnd, DoesNotPayWhereItTakesAsLongAsARepair) {
+  EndState small{.open_chunks = 2000, .parity_chunks = 2000, .wire_bytes = 8322};
+  EXPECT_FALSE(pays_at_end(path(20 * kMs, 0.01, kGbps / 10), small));
+  small.parity_chunks = 100;
+  EXPECT_TRUE(pays_at_end(path(200 * kMs, 0.01, kGbps / 10), small));
 }
 
 TEST(ParityChoice, SendsAheadWhereLossesKeepMoreExtentsOpenThanThereIsMemory) {
   // 10 Gbit/s and 200 ms are 250 MB on the path, and at 1 % of loss extents wait for two repairs more.
   const PathState long_path = path(200 * kMs, 0.01, 10 * kGbps);
-  EXPECT_EQ(choose_parity(long_path, work(100'000 * kMb, 400 * kMb), kBoth).use, ParityUse::kForMemory);
-  EXPECT_EQ(choose_parity(long_path, work(100'000 * kMb, 2000 * kMb), kBoth).use, ParityUse::kNone);
+  EXPECT_EQ(choose_parity(long_path, work(400 * kMb), kBoth).use, ParityUse::kForMemory);
+  EXPECT_EQ(choose_parity(long_path, work(2000 * kMb), kBoth).use, ParityUse::kNone);
 }
 
-TEST(ParityChoice, SendsAheadWhereAFifthIsLost) {
-  const ParityChoice choice = choose_parity(path(20 * kMs, 0.3), work(1000 * kMb), kBoth);
+// Repetition would send every chunk several times until memory is free.
+TEST(ParityChoice, SendsAheadWhereAFifthIsLostAndMemoryIsShort) {
+  const ParityChoice choice = choose_parity(path(200 * kMs, 0.3), work(50 * kMb), kBoth);
   EXPECT_EQ(choice.use, ParityUse::kForLoss);
   // 0.3 / 0.7 of 64 symbols replace those that are lost; a standard deviation more, not three.
   EXPECT_GE(choice.repair_symbols, 28U);
@@ -67,7 +88,7 @@ TEST(ParityChoice, SendsAheadWhereAFifthIsLost) {
 
 TEST(ParityChoice, TakesRaptorQWhereMuchIsLostAndTheRateIsWithinItsReach) {
   const auto scheme = [](double loss, uint64_t rate_bps, CodesAtHand codes) {
-    return choose_parity(path(200 * kMs, loss, rate_bps), work(10 * kMb), codes).scheme;
+    return choose_parity_at_end(path(200 * kMs, loss, rate_bps), work(), codes).scheme;
   };
   EXPECT_EQ(scheme(0.1, kGbps, kBoth), Scheme::kRaptorQ);
   EXPECT_EQ(scheme(0.01, kGbps, kBoth), Scheme::kReedSolomon);
@@ -77,12 +98,12 @@ TEST(ParityChoice, TakesRaptorQWhereMuchIsLostAndTheRateIsWithinItsReach) {
 }
 
 TEST(ParityChoice, ChoosesNothingWithoutACodeOrAnEstimate) {
-  const WorkState some = work(10 * kMb);
-  EXPECT_EQ(choose_parity(path(200 * kMs, 0.1), some, {}), ParityChoice());
-  EXPECT_EQ(choose_parity(path(0, 0.1), some, kBoth), ParityChoice());
-  EXPECT_EQ(choose_parity(path(200 * kMs, 0.1, 0), some, kBoth), ParityChoice());
-  EXPECT_EQ(choose_parity(path(200 * kMs, 0.1), work(0), kBoth), ParityChoice());
-  EXPECT_EQ(choose_parity(path(200 * kMs, 0.1), {.left_bytes = 1}, kBoth), ParityChoice());
+  for (const auto choose : {choose_parity, choose_parity_at_end}) {
+    EXPECT_EQ(choose(path(200 * kMs, 0.1), work(4 * kMb), {}), ParityChoice());
+    EXPECT_EQ(choose(path(0, 0.1), work(4 * kMb), kBoth), ParityChoice());
+    EXPECT_EQ(choose(path(200 * kMs, 0.1, 0), work(4 * kMb), kBoth), ParityChoice());
+    EXPECT_EQ(choose(path(200 * kMs, 0.1), {}, kBoth), ParityChoice());
+  }
 }
 
 TEST(ParityChoice, IsAlwaysOneThatItsCodeCanMake) {
@@ -91,13 +112,14 @@ TEST(ParityChoice, IsAlwaysOneThatItsCodeCanMake) {
       for (const uint32_t chunk_bytes : {256U, 1400U, 8192U, 32768U}) {
         for (const CodesAtHand codes :
              {kBoth, CodesAtHand{.reed_solomon = true}, CodesAtHand{.raptorq = true}}) {
-          const ParityChoice choice = choose_parity(
-              {.rate_bps = kGbps, .rtt_ns = 300 * kMs, .loss = loss, .loss_run_mean = run},
-              {.left_bytes = kMb, .memory_bytes = kMb, .chunk_bytes = chunk_bytes, .extent_bytes = 1U << 20},
-              codes);
-          const uint32_t most = choice.scheme == Scheme::kRaptorQ ? 512 : 254;
-          EXPECT_LE(choice.repair_symbols, most);
-          EXPECT_EQ(choice.use == ParityUse::kNone, choice.repair_symbols == 0);
+          const PathState lossy{.rate_bps = kGbps, .rtt_ns = 300 * kMs, .loss = loss, .loss_run_mean = run};
+          const WorkState some{.memory_bytes = kMb, .chunk_bytes = chunk_bytes, .extent_bytes = 1U << 20};
+          for (const auto choose : {choose_parity, choose_parity_at_end}) {
+            const ParityChoice choice = choose(lossy, some, codes);
+            const uint32_t most = choice.scheme == Scheme::kRaptorQ ? 512 : 254;
+            EXPECT_LE(choice.repair_symbols, most);
+            EXPECT_EQ(choice.use == ParityUse::kNone, choice.repair_symbols == 0);
+          }
         }
       }
     }

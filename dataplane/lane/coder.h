@@ -32,10 +32,10 @@ inline coding::FlowShape shape_of(const board::FlowConfig& config) {
 
 class Coder {
  public:
-  // Repair symbols that one call makes or uses, at most: more losses of one block than that come back by
-  // NEED.
-  static constexpr uint32_t kRepairMax = 128;
   static constexpr uint32_t kBlockMax = 256;  // source symbols
+  // Repair symbols that one call makes or uses, at most: as many as a block has, and some that RaptorQ may
+  // need besides.
+  static constexpr uint32_t kRepairMax = kBlockMax + 16;
 
   // Makes what flows with such chunks need. Its memory costs nothing before it is used. Cold. False: one of
   // `codes` is not built in.

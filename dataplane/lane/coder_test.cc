@@ -33,7 +33,7 @@ TEST(Coder, HasMemoryForTheLargestOfWhatWasPreparedFor) {
   EXPECT_EQ(coder.decoded(1) - coder.decoded(0), 8192);
   for (const coding::FlowShape& shape : {kSmallChunks, kLargeChunks}) {
     const coding::BlockCode* const code = coder.find(coding::Scheme::kReedSolomon, shape);
-    EXPECT_GE(coder.arena().size(), code->arena_bytes(shape.chunk_bytes, Coder::kRepairMax));
+    EXPECT_GE(coder.arena().size(), code->arena_bytes(shape.chunk_bytes, code->repair_symbols_max()));
   }
 }
 

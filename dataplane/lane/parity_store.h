@@ -1,11 +1,12 @@
 // The repair symbols that a receiver keeps until their blocks are decoded.
 //
-// One thread: the worker. Its memory is made when the first flow opens that may bring any (cold), and never
-// grows: a symbol that finds no room is dropped like a chunk that finds no extent, and counts as lost. All
-// symbols of a block that are kept are of one code and say one digest; the first that came decides.
+// One thread: the worker. Its memory is made when a flow opens that may bring any (cold). Its places have
+// the length of the longest symbols. A symbol that finds none is dropped like a chunk without an extent, and
+// counts as lost. All symbols of a block are of one code and say one digest; the first that came decides.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -23,14 +24,22 @@ class ParityStore {
 
   explicit ParityStore(uint32_t extents) : first_(extents, kNone) {}
 
-  // Room for so many symbols of at most symbol_bytes. Keeps what it has.
-  void make_room(uint32_t symbols, uint32_t symbol_bytes) {
-    if (!slots_.empty()) return;
-    slots_.resize(symbols);
+  // `bytes` for symbols of at most symbol_bytes. Where those that are kept are shorter, they are dropped:
+  // whoever waits for them is answered without them.
+  void make_room(size_t bytes, uint32_t symbol_bytes) {
+    if (symbol_bytes == symbol_bytes_ || (kept_ > 0 && symbol_bytes < symbol_bytes_)) return;
+    if (bytes > size_) {
+      // Without a first value: a page of it costs nothing before it is used.
+      bytes_ = std::make_unique_for_overwrite<uint8_t[]>(bytes);
+      size_ = bytes;
+    }
     symbol_bytes_ = symbol_bytes;
-    // Without a first value: a page of it costs nothing before it is used.
-    bytes_ = std::make_unique_for_overwrite<uint8_t[]>(size_t{symbols} * symbol_bytes);
-    for (uint32_t i = symbols; i > 0; --i) give_back(i - 1);
+    std::fill(first_.begin(), first_.end(), kNone);
+    const auto count = static_cast<uint32_t>(size_ / std::max(symbol_bytes, kPlaceBytesMin));
+    slots_.assign(count, {});
+    free_ = kNone;
+    kept_ = count;
+    for (uint32_t i = count; i > 0; --i) give_back(i - 1);
   }
   uint32_t symbol_bytes() const { return symbol_bytes_; }
   bool has_any(uint32_t extent) const { return first_[extent] != kNone; }
@@ -50,6 +59,7 @@ class ParityStore {
     CHECK(free_ != kNone && header.length <= symbol_bytes_, "what look() found room for");
     const uint32_t i = free_;
     free_ = slots_[i].next;
+    ++kept_;
     slots_[i] = {.digest = header.block_digest,
                  .next = first_[extent],
                  .id = header.repair_id,
@@ -89,6 +99,7 @@ class ParityStore {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kPlaceBytesMin = 512;  // what is known of a symbol takes memory as well
   struct Slot {
     uint64_t digest = 0;
     uint32_t next = kNone;
@@ -111,13 +122,16 @@ class ParityStore {
   void give_back(uint32_t i) {
     slots_[i].next = free_;
     free_ = i;
+    --kept_;
   }
   uint8_t* bytes_of(uint32_t i) { return &bytes_[size_t{i} * symbol_bytes_]; }
 
   std::vector<uint32_t> first_;  // of each extent: the head of its list
   std::vector<Slot> slots_;
   std::unique_ptr<uint8_t[]> bytes_;
+  size_t size_ = 0;
   uint32_t symbol_bytes_ = 0;
+  uint32_t kept_ = 0;
   uint32_t free_ = kNone;
 };
 

@@ -29,10 +29,9 @@ coding::Scheme scheme_of(const wire::Header& h) {
 bool RxSide::prepare_codes(const board::FlowConfig& config) {
   if (config.codes == 0) return true;
   if (!resources_.coder.prepare(config.codes, config.extent_bytes, config.chunk_bytes)) return false;
-  const uint64_t symbols = uint64_t{kParityShareOfExtents} * extents_.size() * config.extent_bytes / 100 /
-                           resources_.port_info.chunk_bytes_max_ip4;
-  parity_.make_room(static_cast<uint32_t>(std::max<uint64_t>(symbols, 2 * Coder::kRepairMax)),
-                    std::min(resources_.port_info.chunk_bytes_max_ip4, wire::kChunkBytesMax));
+  const uint32_t symbol_bytes = coding::symbol_bytes(config.extent_bytes, config.chunk_bytes);
+  const uint64_t bytes = uint64_t{kParityShareOfExtents} * extents_.size() * config.extent_bytes / 100;
+  parity_.make_room(std::max<uint64_t>(bytes, uint64_t{2} * Coder::kRepairMax * symbol_bytes), symbol_bytes);
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "dataplane/core/credit_wish.h"
 #include "dataplane/core/done_lists.h"
+#include "dataplane/core/loss_estimate.h"
 #include "dataplane/core/loss_level.h"
 #include "dataplane/core/padded_probes.h"
 #include "dataplane/core/repetition.h"
@@ -122,11 +123,17 @@ struct ParityQueue {
   explicit ParityQueue(uint32_t worker_extents) : waiting(worker_extents) {}
   // So many datagrams were lost one behind the other.
   void lost_in_a_row(uint64_t count) {
-    loss_run_mean += (static_cast<double>(std::min<uint64_t>(count, 1000)) - loss_run_mean) / 16;
+    runs = std::min(runs + 1, 16U);
+    run_mean += (static_cast<double>(std::min<uint64_t>(count, 1000)) - run_mean) / runs;
   }
 
   SlotList waiting;
-  double loss_run_mean = 1;
+  LossEstimate loss;
+  double run_mean = 1;
+  uint32_t runs = 1;        // that it is the mean of
+  bool end_is_new = false;  // something was sent or told since the end was looked at
+  uint32_t ended_with = 0;  // repair symbols of each block that the end has got
+  uint8_t end_code = 0;     // and by which code
 };
 
 // Probes say what was sent, for when nothing else does; padded ones find the size that the path carries.
@@ -201,6 +208,11 @@ struct TxSide::Flow {
   bool has_lost() const { return !retransmissions.lost.empty(); }
   bool has_parity() const { return !parity.waiting.empty(); }
   bool has_unsent() const { return !first_pass.unsent.empty(); }
+  // Whether all has left, and the peer may not have all of it.
+  bool has_end() const {
+    return parity.end_is_new && !repeats.held.empty() && first_pass.unsent.empty() &&
+           first_pass.partitions.empty();
+  }
   // Whether anything may be sent again although nobody asked for it.
   bool has_repeats() const {
     return !repeats.held.empty() && !repeats.all_repeated && repetition().called_for();
@@ -231,13 +243,15 @@ struct TxSide::Flow {
 // one datagram of it, and its line here. Padded probes are few and must not wait for data that may never
 // arrive. Repairs and retransmissions take turns: a peer without buffers loses every retransmission until
 // repairs have completed extents. Repair symbols of erasure codes come before new data: they are of extents
-// that are sent, whose memory waits for them.
+// that are sent, whose memory waits for them. Those of the end come behind all
+// that is new.
 struct TxSide::Work {
   using Order =
       InOrder<Kind<&TxSide::send_padded, &Flow::has_padded>,
               InTurns<&Flow::repair_turn, Kind<&TxSide::send_repair, &Flow::has_repairs>,
                       Kind<&TxSide::send_retransmission, &Flow::has_lost>>,
               Kind<&TxSide::send_parity, &Flow::has_parity>, Kind<&TxSide::send_new, &Flow::has_unsent>,
+              Kind<&TxSide::send_parity_at_end, &Flow::has_end>,
               Kind<&TxSide::send_repeat, &Flow::has_repeats>>;
 };
 

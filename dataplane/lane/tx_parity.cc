@@ -28,50 +28,86 @@ bool TxSide::prepare_codes(const board::FlowConfig& config) {
   return config.codes == 0 || resources_.coder.prepare(config.codes, config.extent_bytes, config.chunk_bytes);
 }
 
-coding::ParityChoice TxSide::choose_parity(Flow& flow) const {
+coding::PathState TxSide::path_of(const Flow& flow) {
+  const LossEstimate& loss = flow.parity.loss;
+  const bool where_lost = flow.config.parity == board::Parity::kWhereLost;
+  return {.rate_bps = flow.slot.control.rate_bps.load(std::memory_order_relaxed),
+          .rtt_ns = flow.peer.round_trip.smoothed_ns(),
+          .loss = std::max(flow.config.expected_loss_percent * 0.01,
+                           where_lost ? loss.counted() : loss.expected()),
+          .loss_run_mean = flow.parity.run_mean};
+}
+
+coding::ParityChoice TxSide::choose_parity(const Flow& flow, const coding::PathState& path,
+                                           bool at_end) const {
   const board::FlowConfig& config = flow.config;
-  uint64_t left = uint64_t{flow.first_pass.unsent.size() + flow.repeats.held.size()} * config.extent_bytes;
-  for (uint32_t i = 0; i < flow.first_pass.partitions.size(); ++i) {
-    const Partition& p = flow.first_pass.partitions.at(i);
-    left += p.length - p.read;
-  }
   const uint64_t open = std::min<uint64_t>(
       extents_.size(),
       flow.credit.limit - std::min(flow.credit.limit, flow.credit.opened) + flow.repeats.held.size());
-  const coding::PathState path{.rate_bps = flow.slot.control.rate_bps.load(std::memory_order_relaxed),
-                               .rtt_ns = flow.peer.round_trip.smoothed_ns(),
-                               .loss = std::max(config.expected_loss_percent * 0.01, flow.credit.wish.loss()),
-                               .loss_run_mean = flow.parity.loss_run_mean};
-  const coding::WorkState work{.left_bytes = left,
-                               .memory_bytes = open * config.extent_bytes,
+  const coding::WorkState work{.memory_bytes = open * config.extent_bytes,
                                .chunk_bytes = config.chunk_bytes,
                                .extent_bytes = config.extent_bytes};
-  const coding::CodesAtHand codes{.reed_solomon = (config.codes & kCodeReedSolomon) != 0,
-                                  .raptorq = (config.codes & kCodeRaptorQ) != 0};
-  return config.parity == board::Parity::kWhereLost ? coding::parity_where_lost(path, work, codes)
-                                                    : coding::choose_parity(path, work, codes);
+  // An end that has symbols of one code gets more of the same.
+  const uint8_t at_hand = at_end && flow.parity.ended_with > 0 ? flow.parity.end_code : config.codes;
+  const coding::CodesAtHand codes{.reed_solomon = (at_hand & kCodeReedSolomon) != 0,
+                                  .raptorq = (at_hand & kCodeRaptorQ) != 0};
+  if (config.parity == board::Parity::kWhereLost) return coding::parity_where_lost(path, work, codes);
+  return at_end ? coding::choose_parity_at_end(path, work, codes) : coding::choose_parity(path, work, codes);
 }
 
 // The first pass of an extent is over.
 void TxSide::begin_parity(Flow& flow, uint32_t slot) {
-  Extent& e = extents_[slot];
-  const coding::ParityChoice choice = choose_parity(flow);
-  if (choice.use == coding::ParityUse::kNone) return;
+  flow.parity.ended_with = 0;
+  flow.parity.end_is_new = true;
+  const coding::ParityChoice choice = choose_parity(flow, path_of(flow), false);
+  if (choice.use != coding::ParityUse::kNone) send_ahead(flow, slot, choice);
+}
+
+// Nothing else is to be sent: for what the peer may not have yet, as many repair symbols as are worth it, and
+// more of them as soon as more is known to be lost.
+Sent TxSide::send_parity_at_end(Flow& flow, uint64_t now_ns) {
+  if (!flow.has_end()) return Sent::kNothing;
+  flow.parity.end_is_new = false;
+  const coding::PathState path = path_of(flow);
+  const coding::ParityChoice choice = choose_parity(flow, path, true);
+  if (choice.repair_symbols <= flow.parity.ended_with) return Sent::kNothing;
   const coding::BlockCode* const code = resources_.coder.find(choice.scheme, shape_of(flow.config));
-  if (code == nullptr) return;
-  const BlockLayout layout(e.holes.chunks(), code->source_symbols());
+  if (code == nullptr) return Sent::kNothing;
+  const SlotList& held = flow.repeats.held;
+  coding::EndState end{.wire_bytes = flow.channel.wire_bytes(flow.config.chunk_bytes)};
+  for (uint32_t i = 0; i < held.size(); ++i) {
+    const uint32_t chunks = extents_[held.at(i)].holes.chunks();
+    end.open_chunks += chunks;
+    end.parity_chunks += coding::parity_of_extent(BlockLayout(chunks, code->source_symbols()),
+                                                  code->source_symbols(), choice.repair_symbols);
+  }
+  if (choice.use == coding::ParityUse::kAtEnd && !coding::pays_at_end(path, end)) return Sent::kNothing;
+  flow.parity.ended_with = choice.repair_symbols;
+  flow.parity.end_code = choice.scheme == Scheme::kRaptorQ ? kCodeRaptorQ : kCodeReedSolomon;
+  for (uint32_t i = 0; i < held.size(); ++i) send_ahead(flow, held.at(i), choice);
+  return send_parity(flow, now_ns);
+}
+
+// So many repair symbols of each block, with those that were chosen before.
+void TxSide::send_ahead(Flow& flow, uint32_t slot, const coding::ParityChoice& choice) {
+  Extent& e = extents_[slot];
+  const coding::BlockCode* const code = resources_.coder.find(choice.scheme, shape_of(flow.config));
+  if (code == nullptr || (e.parity.coded && e.parity.scheme != choice.scheme)) return;
+  if (choice.repair_symbols <= e.parity.ahead) return;
+  const uint32_t k = code->source_symbols();
+  const BlockLayout layout(e.holes.chunks(), k);
   if (layout.blocks() > ParityOfExtent::kBlocksMax) return;
   e.parity.coded = true;
   e.parity.scheme = choice.scheme;
   e.parity.blocks = static_cast<uint16_t>(layout.blocks());
   e.passes = Repetition::kPassesMax;  // nothing is repeated blindly
   for (uint32_t block = 0; block < layout.blocks(); ++block) {
-    // Of a block with fewer chunks, as many less.
     const uint32_t chunks = layout.chunks_of(block);
-    const uint32_t symbols =
-        (choice.repair_symbols * chunks + code->source_symbols() - 1) / code->source_symbols();
-    want_parity(flow, slot, block, symbols);
+    want_parity(flow, slot, block,
+                coding::parity_of_block(chunks, k, choice.repair_symbols) -
+                    coding::parity_of_block(chunks, k, e.parity.ahead));
   }
+  e.parity.ahead = static_cast<uint16_t>(choice.repair_symbols);
 }
 
 void TxSide::want_parity(Flow& flow, uint32_t slot, uint32_t block, uint32_t symbols) {

@@ -47,6 +47,7 @@ struct ParityOfExtent {
   bool waiting = false;  // some are to be sent
   coding::Scheme scheme = coding::Scheme::kReedSolomon;
   uint16_t blocks = 0;
+  uint16_t ahead = 0;                // of each block of K chunks, as was chosen
   uint16_t next = 0;                 // the block whose turn it is
   uint32_t pending = 0;              // to be sent, of all blocks
   uint16_t sent[kBlocksMax] = {};    // and the number of the next one
@@ -144,12 +145,15 @@ class TxSide {
   Sent send_repeat(Flow& flow, uint64_t now_ns);
   // Erasure codes (tx_parity.cc)
   bool prepare_codes(const board::FlowConfig& config);
-  coding::ParityChoice choose_parity(Flow& flow) const;
+  static coding::PathState path_of(const Flow& flow);
+  coding::ParityChoice choose_parity(const Flow& flow, const coding::PathState& path, bool at_end) const;
   void begin_parity(Flow& flow, uint32_t slot);
+  void send_ahead(Flow& flow, uint32_t slot, const coding::ParityChoice& choice);
   void want_parity(Flow& flow, uint32_t slot, uint32_t block, uint32_t symbols);
   bool is_made_good_by_parity(Flow& flow, const SentChunk& lost);
   bool encode_block(const Flow& flow, uint32_t slot, uint32_t block);
   Sent send_parity(Flow& flow, uint64_t now_ns);
+  Sent send_parity_at_end(Flow& flow, uint64_t now_ns);
   bool send_chunk(Flow& flow, const Extent& extent, uint32_t at, uint32_t bytes, uint8_t flags,
                   uint64_t leaves_ns, uint64_t* digest);
   void send_probe(Flow& flow, uint64_t now_ns);

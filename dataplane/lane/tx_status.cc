@@ -132,6 +132,10 @@ void TxSide::note_losses(Flow& flow, const wire::Status& status, uint64_t now_ns
   const uint64_t end = std::min(status.received_end, flow.tx_seq);
   set(state.network_lost,
       flow.peer.loss.update(missing_of(end, status.datagrams_received, status.crc_errors), now_ns));
+  if (flow.config.codes != 0) {
+    flow.parity.loss.update(end, state.network_lost.load(std::memory_order_relaxed));
+    flow.parity.end_is_new = true;
+  }
   flow.credit.wish.update({.rate_bps = flow.slot.control.rate_bps.load(std::memory_order_relaxed),
                            .rtt_ns = flow.peer.round_trip.smoothed_ns(),
                            .sent = flow.tx_seq,
