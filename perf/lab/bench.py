@@ -15,7 +15,8 @@ class Bench:
     def __init__(self, quick=False, repeats=None, nodes=None, loss_percent=0.0, only=(), say=None, kept=None):
         self.quick = quick
         self.only = [text.split() for text in only]
-        self.repeats = repeats or (REPEATS_QUICK if quick else REPEATS)
+        self._asked_repeats = repeats
+        self.repeats = self.repeats_or(REPEATS_QUICK, REPEATS)
         self.loss_percent = loss_percent
         self._real = nodes
         self._say = say
@@ -25,6 +26,10 @@ class Bench:
 
     def pick(self, quick, full):
         return quick if self.quick else full
+
+    def repeats_or(self, quick, full):
+        """As often as --repeat says, or else the experiment."""
+        return self._asked_repeats or self.pick(quick, full)
 
     def say(self, text):
         if self._say:

@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from lab import channels
+from lab import channels, tornado_code
 from lab.emulated import goodput_limit_bps, loss_settings, path_settings, queue_for
 from lab.experiments import fairness, fec, hipster, path, stall, steps, tcp, tornado, verdict
 from lab.tcp_flows import intervals, mean_bps
@@ -41,6 +41,25 @@ def test_tornado_is_compared_with_the_faster_scp():
     rows = [row("fec-auto", 8.0), row("fec-rs", 6.0), row("scp-cubic", 16.0), row("scp-bbr", 12.0), row("fec-auto", 7.0, 0.0)]
     out = tornado.summary(rows)
     assert (out["ratio_scp_2"], out["auto_of_best_2"], out["ratio_scp_0"], out["seconds_0"]) == (1.5, 0.75, None, 7.0)
+
+
+def test_the_hypothesis_holds_if_parts_are_regular_and_one_encoder_is_not():
+    def rows(one, parts):
+        return [{"figure": "hypothesis", "way": way, "size_mb": size, "cpu_s": cpu_s} for way, all_s in
+                (("one encoder", one), ("fixed parts", parts)) for size, cpu_s in zip((10, 11, 12), all_s)]  # fmt: skip
+
+    out = tornado_code.summary(rows((2.0, 1.5, 2.6), (1.0, 1.12, 1.21)))
+    assert (out["hypothesis"], out["inversions_one"], out["inversions_parts"]) == ("confirmed", 1, 0)
+    assert out["spread_parts"] == pytest.approx((1.12 / 11 - 0.1) / (1.21 / 12), rel=1e-3)
+    assert tornado_code.summary(rows((2.0, 2.1, 2.6), (1.0, 1.1, 1.2)))["hypothesis"] == "refuted", "one encoder is regular as well"
+    assert tornado_code.summary(rows((2.0, 1.5, 2.6), (1.0, 1.3, 1.2)))["hypothesis"] == "refuted", "parts are not"
+    assert tornado_code.summary([])["hypothesis"] is None
+
+
+def test_mistakes_cost_what_all_of_them_add():
+    times = [{"figure": "mistakes", "mistakes": mistake, "wall_s": 7.0 + 0.1 * number, "size_mb": 10}
+             for number, mistake in enumerate(tornado_code.MISTAKES)]  # fmt: skip
+    assert tornado_code.summary(times)["mistakes_s"] == pytest.approx(0.6)
 
 
 def test_a_queue_is_one_bdp_and_not_less_than_10_ms():
@@ -139,10 +158,13 @@ def test_halves_are_of_bytes():
 
 def test_a_size_that_failed_is_the_worst_ratio():
     rows = [{"what": "sluice", "unit": "MB", "size_mb": 500, "mb_s": 40.0, "ratio": 4.9, "half_ratio": 0.8},
-            {"what": "sluice", "unit": "MB", "size_mb": 1, "error": "x"}]  # fmt: skip
+            {"what": "sluice", "unit": "MB", "size_mb": 1, "error": "x"},
+            {"what": "sluice-fec", "unit": "MB", "size_mb": 500, "mb_s": 60.0, "channel": "sluice-wire"},
+            {"what": "sluice-fec", "unit": "MB", "size_mb": 500, "mb_s": 30.0, "channel": "sluice-channel"}]  # fmt: skip
     laws = {"sluice-wire": [channels.law(1012, 10, [0.1] * 4)]}
     out = hipster.summary(rows, laws)
     assert (out["mb_s_500"], out["ratio_worst"], out["half_ratio_worst"]) == (40.0, 0.0, 0.8)
+    assert out["mb_s_500_fec"] == 60.0, "of the channel that is offered 2 Gbit/s"
 
 
 # ---- disks, tools -------------------------------------------------------------------------------

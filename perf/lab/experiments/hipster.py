@@ -37,6 +37,9 @@ _LENGTHS = (12, 112, 212, 312, 412, 512, 612, 712, 812, 912, 1012)
 # About L0 with our header; the channel loses 62 % of such datagrams, and says nothing of why. Nor does it say how
 # fast it is: each is offered what its wire carries here.
 OPTIONS = ("--chunk-bytes", "936", "--expect-loss", "65", "--overwrite")
+# With repair symbols, and shorter datagrams, of which more arrive: 640 bytes lose half.
+FEC_OPTIONS = ("--chunk-bytes", "640", "--expect-loss", "50", "--overwrite", "--fec", "auto")
+_WHATS = (("sluice", "MB"), ("sluice", "MiB"), ("sluice-fec", "MB"), ("hipster", "MB"))
 _RATES = {"sluice-wire": "2G", "sluice-channel": "1G"}
 _MEMORY_MIB = 1024  # much is under way where the last chunk of an extent comes late
 _PORT = 4444
@@ -53,10 +56,11 @@ def run(bench):
             game = _Game(bench, stack, kind, max(sizes))
             measured[kind.name] = game.laws()
             settings = [{"channel": kind.name, "what": what, "size_mb": size, "unit": unit} for size in sizes
-                        for what, unit in (("sluice", "MB"), ("sluice", "MiB"), ("hipster", "MB"))]  # fmt: skip
+                        for what, unit in _WHATS]
             samples = bench.interleave(settings, game.measure, lambda _each: None)
         rows += bench.rows(settings, samples)
-    bench.described = {"kind": "own", "wire": "emulated memif; bridged af_packet, sluice-channel", "options": OPTIONS, "rates": _RATES}
+    bench.described = {"kind": "own", "wire": "emulated memif; bridged af_packet, sluice-channel", "options": OPTIONS,
+                       "fec_options": FEC_OPTIONS, "rates": _RATES}
     rows = bench.must_have_rows(rows)
     return {"rows": rows, "laws": measured, "summary": summary(rows, measured)}
 
@@ -103,7 +107,10 @@ class _Game:
         source = random_file(self._from.export() / "source.bin", size)
         target = self._to.export() / "source.bin"
         target.unlink(missing_ok=True)
-        sample = (self._sluice if setting["what"] == "sluice" else self._hipsters)(source, target)
+        if setting["what"] == "hipster":
+            sample = self._hipsters(source, target)
+        else:
+            sample = self._sluice(source, FEC_OPTIONS if setting["what"] == "sluice-fec" else OPTIONS)
         if not same_bytes(source, target):
             raise LabError(f"{setting['what']}: what arrived differs from the source")
         paper = TABLES[setting["channel"]][setting["size_mb"]]
@@ -111,8 +118,8 @@ class _Game:
         return {"goodput_gbps": gbps(size, sample["wall_s"]), "mb_s": mb_s, "paper_mb_s": paper,
                 "ratio": ratio(mb_s, paper), **sample}  # fmt: skip
 
-    def _sluice(self, source, _target):
-        options = (*OPTIONS, "--rate", _RATES[self._channel.name])
+    def _sluice(self, source, options):
+        options = (*options, "--rate", _RATES[self._channel.name])
         with running_session(self._from, self._to.name, source, "data/", *options) as session:
             if not session.wait(self._timeout_s):
                 raise LabError(f"not ended after {self._timeout_s} s: {session.last.bytes_done} bytes are there, "
@@ -122,7 +129,7 @@ class _Game:
             raise LabError(f"{session.state()}: {last.error}")
         done = [(t_s - session.samples[0][0], done) for t_s, done, _ in session.samples]
         return {"wall_s": last.elapsed_s, "sent_bytes": last.bytes_sent + last.bytes_resent,
-                "duplicates": last.duplicates, "retransmits": last.retransmits, "half_ratio": half_ratio(done),
+                "duplicates": last.duplicates, "retransmits": last.retransmits, "parity": last.parity, "half_ratio": half_ratio(done),
                 "rate_states": session.states(), "useful_mb_s": by_half_seconds(done), **session.told()}  # fmt: skip
 
     def _hipsters(self, source, target):
@@ -175,7 +182,10 @@ def summary(rows, measured):
     ratios = [row.get("ratio") or 0.0 for row in ours]
     largest = [row for row in ours if row["size_mb"] == max(each["size_mb"] for each in ours)]
     halves = [row["half_ratio"] for row in ours if row["size_mb"] >= 50 and row.get("half_ratio") is not None]
+    with_fec = [row["mb_s"] for row in rows if row["what"] == "sluice-fec" and row["size_mb"] == 500
+                and row["channel"] == "sluice-wire" and row.get("mb_s")]  # fmt: skip
     return {
+        "mb_s_500_fec": min(with_fec, default=None),
         "mb_s_500": min((row["mb_s"] for row in ours if row["size_mb"] == 500 and row.get("mb_s")), default=None),
         "mb_s_largest": min((row["mb_s"] for row in largest if row.get("mb_s")), default=None),
         "ratio_worst": min(ratios, default=None),
@@ -220,7 +230,7 @@ def plots(result):
         return draw
 
     def table(axes):
-        for what in ("sluice", "hipster"):
+        for what in ("sluice", "sluice-fec", "hipster"):
             for name in TABLES:
                 shapes.line(axes, [row for row in result["rows"] if row.get("what") == what and row["channel"] == name],
                             "size_mb", "mb_s", f"{what}, {name}")  # fmt: skip

@@ -6,12 +6,14 @@
 # nobody. Sluice's control connection is on loopback: its handshake does not feel the delay, as scp's does. scp runs with CUBIC, and in
 # full runs with BBR where the kernel has it. Quick runs have 3 MB, and Figure 1 alone.
 # least_s: what the link needs for the file at that loss, with our headers (72 bytes, IP and UDP) and a chunk that fits.
+# Rows whose figure is `hypothesis` or `mistakes` are perf/lab/tornado_code.py's.
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import json
 
 from harness.system import random_file, same_bytes
 
+from .. import tornado_code
 from ..emulated import WIRE_GAP_BYTES, queue_for
 from ..errors import MISSING, LabError
 from ..figures import gbps, ratio, rounded
@@ -53,9 +55,9 @@ def run(bench):
         game = _Game(bench, stack, {each["size_mb"] for each in cells})
         settings = [{**cell, "what": what} for cell in cells for what in game.whats(bench.pick(("cubic",), ("cubic", "bbr")))]
         bench.described = {"kind": "own", "wire": "bridged af_packet, emulated", "mtu": 1500, "link_gbps": _RATE_BPS / 1e9}
-        samples = bench.interleave(settings, game.measure, game.possible, repeats=1 if bench.quick else _REPEATS)
-    rows = bench.must_have_rows(bench.rows(settings, samples))
-    return {"rows": rows, "summary": summary(rows)}
+        samples = bench.interleave(settings, game.measure, game.possible, repeats=bench.repeats_or(1, _REPEATS))
+    rows = bench.must_have_rows([*bench.rows(settings, samples), *tornado_code.rows(bench)])
+    return {"rows": rows, "summary": {**summary(rows), **tornado_code.summary(rows)}}
 
 
 class _Game:
