@@ -76,9 +76,11 @@ def test_what_was_agreed_upon_outlives_both_controls(pair):
 def test_without_losses_nothing_is_added(pair):
     pair.wire.clear()
     source = make_file(pair.a, 4 * MIB)
-    for choice in ("rs", "auto", "off"):
+    for choice in ("rs", "raptorq", "off"):
         forget(push(pair, source, "--fec", choice, "--overwrite"))
         assert (last_session(pair.a)["fec"], last_session(pair.a)["parity"]) == (choice, 0)
+    forget(push(pair, source, "--fec", "auto", "--overwrite"))  # which expects a little loss at the end
+    assert last_session(pair.a)["fec"] == "auto"
     push(pair, source, "--overwrite")
     assert last_session(pair.a)["fec"] == "off", "the default"
     forget(source, pair.b.export() / source.name)
