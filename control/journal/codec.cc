@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "control/journal/order_rows.h"
 #include "control/proto/ability_fields.h"
 #include "control/proto/fields.h"
 #include "control/proto/journal.pb.h"
@@ -256,6 +257,8 @@ std::string encode(const transfer::Record& record) {
   to.set_deadline_admission(static_cast<uint32_t>(record.deadline_admission));
   for (const transfer::LegRecord& leg : record.legs) put(leg, to.add_legs());
   put(record.summary, to.mutable_summary());
+  if (record.granted) put(*record.granted, to.mutable_granted());
+  if (record.ordered) put(*record.ordered, to.mutable_ordered());
   return to.SerializeAsString();
 }
 
@@ -341,6 +344,8 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
     to.legs.push_back(std::move(*one));
   }
   to.summary = summary_of(from.summary());
+  if (from.has_granted()) to.granted = granted_of(from.granted());
+  if (from.has_ordered()) to.ordered = ordered_of(from.ordered());
   Request asked;
   if (!request.empty() && !asked.ParseFromString(request)) return std::nullopt;
   if (!request.empty() || from.has_request()) {

@@ -166,6 +166,8 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.files_left = false;  // was not kept
   record.legs.resize(1);
   record.request->user = std::nullopt;  // nobody but operators asked then
+  record.granted = std::nullopt;        // and for no other node
+  record.ordered = std::nullopt;
   record.request->local_files = std::nullopt;
   // As request1 has it. What a row of then does not say is 0, and what it could not say is as without it.
   record.request->options = {.lanes = 3,

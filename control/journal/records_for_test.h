@@ -27,8 +27,11 @@ template <> struct Count<selection::Rule> : Fields<2> {};
 template <> struct Count<selection::Selection> : Fields<3> {};
 template <> struct Count<transfer::Agreement> : Fields<19> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
+template <> struct Count<transfer::Granted> : Fields<6> {};
+template <> struct Count<transfer::Ordered> : Fields<4> {};
+template <> struct Count<transfer::SignedGrant> : Fields<3> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Record> : Fields<13> {};
+template <> struct Count<transfer::Record> : Fields<15> {};
 template <> struct Count<transfer::Request> : Fields<7> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
 template <> struct Count<transfer::Summary> : Fields<18> {};
@@ -137,7 +140,15 @@ inline transfer::Record sample_record(const std::string& id, int64_t started_uni
           .summary = sample_summary(),
           .limit_bps = 1ULL << 39,
           .priority = -5,
-          .deadline_admission = transfer::DeadlineAdmission::kDoubtful};
+          .deadline_admission = transfer::DeadlineAdmission::kDoubtful,
+          .granted = transfer::Granted{.grant = {.grant = "\xff", .signature = "c2ln", .certificate = "PEM"},
+                                       .issuer = "home",
+                                       .path = "in/\xff",
+                                       .overwrite = true,
+                                       .bytes_max = 1ULL << 55,
+                                       .end_by_unix_ns = 1LL << 61},
+          .ordered = transfer::Ordered{
+              .destination = "gamma", .taken = true, .options = "\x01\xff", .state = "\x02\xff"}};
 }
 
 inline catalog::File sample_file(const std::string& name) {

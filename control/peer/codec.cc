@@ -7,6 +7,8 @@
 
 #include "control/peer/failed_names.h"
 #include "control/peer/heartbeat_codec.h"
+#include "control/peer/hello_codec.h"
+#include "control/peer/order_codec.h"
 #include "control/peer/parts.h"
 #include "control/proto/ability_fields.h"
 #include "control/proto/fields.h"
@@ -17,28 +19,7 @@ namespace {
 
 constexpr size_t kIdBytes = 16;
 
-template <typename Field>
-auto list_of(const Field& field) {
-  return std::vector<typename Field::value_type>(field.begin(), field.end());
-}
-
 // ---- to the wire: one function for each message --------------------------------------------------
-
-void put(const transfer::Hello& m, PeerMessage* wire) {
-  Hello* to = wire->mutable_hello();
-  to->set_protocol_version_min(m.version_min);
-  to->set_protocol_version_max(m.version_max);
-  to->set_software(m.software);
-  to->set_session_id(session_id_bytes(m.session_id));
-  to->set_known(m.known);
-  for (const uint64_t id : m.flow_ids) to->add_flow_ids(id);
-  to->set_ended(m.ended);
-  to->set_inquires(m.inquires);
-  to->set_paused(m.paused);
-  to->set_share(m.share);
-  to->set_leg(m.leg);
-  to->set_names(m.names);
-}
 
 void put(const transfer::Specification& m, PeerMessage* wire) {
   Specification* to = wire->mutable_specification();
@@ -183,21 +164,6 @@ void put(const transfer::Pause& m, PeerMessage* wire) {
 }
 
 // ---- from the wire -------------------------------------------------------------------------------
-
-transfer::Hello take(const Hello& m) {
-  return {.version_min = m.protocol_version_min(),
-          .version_max = m.protocol_version_max(),
-          .software = m.software(),
-          .session_id = session_id_text(m.session_id()),
-          .known = m.known(),
-          .flow_ids = list_of(m.flow_ids()),
-          .ended = m.ended(),
-          .inquires = m.inquires(),
-          .names = m.names(),
-          .paused = m.paused(),
-          .share = m.share(),
-          .leg = m.leg()};
-}
 
 // A reason that is not known here is shown as the usual one.
 rate::SizeReason reason_of(ChunkReason reason) { return rate::size_reason_of(static_cast<uint32_t>(reason)); }
@@ -365,6 +331,12 @@ std::optional<transfer::Message> from_wire(const PeerMessage& wire) {
       return take(wire.extent_digests());
     case PeerMessage::kDigestsWanted:
       return take(wire.digests_wanted());
+    case PeerMessage::kOrder:
+      return take(wire.order());
+    case PeerMessage::kOrderState:
+      return take(wire.order_state());
+    case PeerMessage::kOrderWish:
+      return take(wire.order_wish());
     case PeerMessage::kNamesRequest:  // of a call that carries no session (names_codec.h)
     case PeerMessage::kNamesPage:
     case PeerMessage::kNamesMore:

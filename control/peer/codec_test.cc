@@ -150,5 +150,49 @@ TEST(PeerCodec, WordsAboutPartsAreThoseOfTheDocument) {
   }
 }
 
+// docs/WIRE.md 2.13. What it says of the session's options is theirs, by name.
+TEST(PeerCodec, WordsAboutOrdersAreThoseOfTheDocument) {
+  const transfer::SignedGrant grant{.grant = "grant", .signature = "signature", .certificate = "certificate"};
+  transfer::Order order{.grant = grant, .source_paths = {"data/run 7"}, .destination = "data/in/"};
+  order.options.overwrite = true;
+  order.options.rate_bps = 1'000'000'000;
+  transfer::OrderState state{.state = 3, .bytes_total = 3U << 20, .bytes_done = 1U << 20};
+  state.names.total = 1;
+  state.files = {{.source = "/srv/data/run 7", .size_bytes = 3U << 20, .bytes_done = 1U << 20}};
+  const std::vector<std::pair<std::string, Message>> documented = {
+      {"orders, hello", transfer::Hello{.version_min = 5,
+                                        .version_max = 5,
+                                        .session_id = "000102030405060708090a0b0c0d0e0f",
+                                        .grant = grant}},
+      {"orders, order", order},
+      {"orders, state", state},
+      {"orders, limit",
+       transfer::OrderWish{.kind = transfer::OrderWishKind::kLimit, .rate_bps = 100'000'000}},
+      {"orders, renew", transfer::OrderWish{.kind = transfer::OrderWishKind::kRenew, .grant = grant}}};
+  for (const auto& [name, message] : documented) {
+    const std::string bytes = base::documented_bytes(name);
+    EXPECT_EQ(to_wire(message).SerializeAsString(), bytes) << name;
+    PeerMessage wire;
+    ASSERT_TRUE(wire.ParseFromString(bytes)) << name;
+    EXPECT_EQ(to_wire(from_wire(wire).value()).SerializeAsString(), bytes) << name;
+  }
+}
+
+TEST(PeerCodec, AGrantIsThatOfTheDocument) {
+  const std::string bytes = base::documented_bytes("orders, grant");
+  Grant grant;
+  ASSERT_TRUE(grant.ParseFromString(bytes));
+  EXPECT_EQ(grant.SerializeAsString(), bytes);
+  EXPECT_EQ(session_id_text(grant.id()), "000102030405060708090a0b0c0d0e0f");
+  EXPECT_EQ(grant.issuer(), "a050837d85070582ccf7394b0988847cc312cb88259b894899f6f239cf1791a5");
+  EXPECT_EQ(grant.holder().substr(0, 4), "abab");
+  EXPECT_EQ(grant.destination(), "node beta");
+  EXPECT_EQ(grant.sources_sha256().size(), 32U);
+  EXPECT_EQ(grant.path(), "data/in/");
+  EXPECT_TRUE(grant.overwrite());
+  EXPECT_EQ(grant.bytes_max(), 1U << 20);
+  EXPECT_EQ(grant.start_by_unix_ns() - grant.not_before_unix_ns(), 300'000'000'000);
+}
+
 }  // namespace
 }  // namespace sluice::peer

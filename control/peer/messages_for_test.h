@@ -28,17 +28,23 @@ template <> struct Count<transfer::Failure> : Fields<2> {};
 template <> struct Count<board::Load> : Fields<6> {};
 template <> struct Count<transfer::Heartbeat> : Fields<3> {};
 template <> struct Count<verdict::Verdict> : Fields<3> {};
-template <> struct Count<transfer::Hello> : Fields<12> {};
+template <> struct Count<transfer::Hello> : Fields<15> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectFailed> : Fields<2> {};
 template <> struct Count<transfer::ObjectState> : Fields<5> {};
 template <> struct Count<transfer::OfferedFile> : Fields<9> {};
+template <> struct Count<transfer::OrderFigures> : Fields<8> {};
+template <> struct Count<transfer::OrderNames> : Fields<6> {};
+template <> struct Count<transfer::OrderState> : Fields<18> {};
+template <> struct Count<transfer::OrderWish> : Fields<3> {};
+template <> struct Count<transfer::OrderedFile> : Fields<7> {};
 template <> struct Count<transfer::PartitionDone> : Fields<2> {};
 template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
 template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
 template <> struct Count<transfer::Specification> : Fields<22> {};
+template <> struct Count<transfer::SignedGrant> : Fields<3> {};
 template <> struct Count<transfer::SpecificationSet> : Fields<14> {};
 template <> struct Count<transfer::TransferOffer> : Fields<9> {};
 template <> struct Count<transfer::TransferReady> : Fields<6> {};
@@ -49,6 +55,16 @@ template <> struct Count<transfer::Want> : Fields<3> {};
 }  // namespace sluice::fields
 
 namespace sluice::transfer {
+
+// Without what is wrong with its options, which does not travel.
+inline bool operator==(const Order& one, const Order& other) {
+  const bool same_options = std::ranges::all_of(options::all(), [&](const options::Option& option) {
+    return option.of != options::Of::kTransfer ||
+           option.wish_in(one.options) == option.wish_in(other.options);
+  });
+  return same_options && one.grant == other.grant && one.source_paths == other.source_paths &&
+         fields::equal(one.selection, other.selection) && one.destination == other.destination;
+}
 
 inline bool equal_messages(const Message& one, const Message& other) {
   if (one.index() != other.index()) return false;
@@ -78,7 +94,10 @@ inline std::vector<Message> sample_messages() {
             .names = true,
             .paused = true,
             .share = ~0U,
-            .leg = 7},
+            .leg = 7,
+            .orders = true,
+            .grant = SignedGrant{.grant = "\xff", .signature = "c2lnbmVk", .certificate = "PEM"},
+            .granted = true},
       Specification{.role = OfferedRole::kDestination,
                     .lanes_max = 16,
                     .data_ip4 = ip4,
@@ -185,6 +204,53 @@ inline std::vector<Message> sample_messages() {
       Want{.object = ObjectId(7), .ranges = ranges, .withdrawn = true},
       ExtentDigests{.object = ObjectId(8), .offset = 1ULL << 58, .digests = {1, ~0ULL}},
       DigestsWanted{.object = ObjectId(9), .ranges = ranges},
+      Order{.grant = {.grant = "\xff", .signature = "c2lnbmVk", .certificate = "PEM"},
+            .source_paths = {"data/a", "data/b/"},
+            .selection = {.rules = {{.include = true, .pattern = "*\xff"}},
+                          .names = {"c\xff"},
+                          .keep = {.owner = true, .xattrs = true}},
+            .destination = "in/",
+            .options = {.rate_bps = 1ULL << 40, .overwrite = true, .mkdir = true}},
+      OrderState{
+          .state = 3,
+          .bytes_total = 1ULL << 60,
+          .bytes_done = 1ULL << 59,
+          .names = {.total = 9,
+                    .done = 5,
+                    .failed = 2,
+                    .left_out = 1,
+                    .listing = true,
+                    .failures = {{.path = "a/\xff", .failure = catalog::Failure::kVanished}}},
+          .rate_bps = 1ULL << 40,
+          .rate_limit_bps = 1ULL << 41,
+          .waiting_for = "node beta",
+          .error_code = 16,
+          .error = "a disk",
+          .figures = {.bytes_sent = 1ULL << 58,
+                      .chunks = 7,
+                      .retransmits = 6,
+                      .lost = 5,
+                      .rtt_ns = 4,
+                      .elapsed_ns = 3,
+                      .data_elapsed_ns = 2,
+                      .attempts = 1},
+          .lanes = 4,
+          .chunk_bytes = 8904,
+          .crc = "crc64",
+          .protection = "aes-128-gcm",
+          .queue_place = 2,
+          .queue_length = 3,
+          .verdict = {.cause = verdict::Cause::kNetwork, .share = 0.5, .evidence = {"3 of 900 were lost"}},
+          .files = {{.source = "/a",
+                     .destination = "/b",
+                     .size_bytes = 1ULL << 57,
+                     .bytes_done = 1ULL << 56,
+                     .done = true,
+                     .digest_source = "01",
+                     .digest_destination = "02"}}},
+      OrderWish{.kind = OrderWishKind::kRenew,
+                .rate_bps = 1ULL << 42,
+                .grant = {.grant = "\xff", .signature = "c2lnbmVk", .certificate = "PEM"}},
   };
 }
 

@@ -107,4 +107,12 @@ Result<options::Wish> wish_of(const TransferOptions& message) {
   return wish;
 }
 
+void put_wish(const options::Wish& wish, TransferOptions* to) {
+  for (const Option& option : options::all()) {
+    if (option.of != options::Of::kTransfer) continue;
+    const std::optional<int64_t> number = option.wish_in(wish);
+    if (number) set_option(option, *number, to, *option_field(option, *to));
+  }
+}
+
 }  // namespace sluice::api

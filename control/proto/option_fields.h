@@ -29,5 +29,6 @@ void set_option(const options::Option& option, int64_t number, google::protobuf:
 
 // What a caller asks for. kUsage: what an option cannot be. Ranges are looked at by options::fill_in.
 Result<options::Wish> wish_of(const TransferOptions& message);
+void put_wish(const options::Wish& wish, TransferOptions* to);
 
 }  // namespace sluice::api

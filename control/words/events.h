@@ -17,7 +17,12 @@ namespace sluice::transfer {
 // ---- the operator, and this control itself -----------------------------------------------------
 
 struct Begin {};  // first, once
-struct Cancel {};
+struct Cancel {
+  std::optional<Error> reason = {};  // nothing: an operator of this node
+};
+struct GrantRenewed {  // who ordered it has signed another one, with later times
+  Granted granted;
+};
 struct PauseAsked {};
 struct ContinueAsked {};
 struct LimitAsked {        // from now on, but never above what was agreed upon
@@ -212,12 +217,12 @@ struct PlaceTold {  // answers AskPlace: at once, and once more when its turn ha
 struct TimerDue {};
 
 using Event =
-    std::variant<Begin, Cancel, PauseAsked, ContinueAsked, LimitAsked, CeilingTold, PriorityAsked, Detach,
-                 CallEnded, PeerCalled, PeerInquires, CallLost, Received, StreamEnded, BoardAttached,
-                 BoardLost, FlowsClaimed, FlowsReserved, BuffersReserved, FlowEvent, EventsDrained,
-                 FlowsReleased, Tick, ObjectOpened, ObjectClosed, ObjectFetched, SourcesOpened, ListRead,
-                 SourcesReopened, SourceChecked, ExtentsRead, FilesCreated, FilesRecovered, FileReopened,
-                 FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack, ObjectNamed, FileDropped,
-                 FilesReleased, JournalWritten, PlaceTold, TimerDue>;
+    std::variant<Begin, Cancel, GrantRenewed, PauseAsked, ContinueAsked, LimitAsked, CeilingTold,
+                 PriorityAsked, Detach, CallEnded, PeerCalled, PeerInquires, CallLost, Received, StreamEnded,
+                 BoardAttached, BoardLost, FlowsClaimed, FlowsReserved, BuffersReserved, FlowEvent,
+                 EventsDrained, FlowsReleased, Tick, ObjectOpened, ObjectClosed, ObjectFetched, SourcesOpened,
+                 ListRead, SourcesReopened, SourceChecked, ExtentsRead, FilesCreated, FilesRecovered,
+                 FileReopened, FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack, ObjectNamed,
+                 FileDropped, FilesReleased, JournalWritten, PlaceTold, TimerDue>;
 
 }  // namespace sluice::transfer

@@ -42,12 +42,23 @@ Status check_ranges(const std::vector<recovery::Range>& ranges) {
 
 // ---- what each kind of message may hold ----------------------------------------------------------
 
+Status check_grant(const SignedGrant& grant) {
+  if (grant.bytes() <= kGrantBytesMax) return {};
+  return incompatible(fmt::format("the peer sent a grant of {} bytes: at most {} are allowed", grant.bytes(),
+                                  kGrantBytesMax));
+}
+
 Status admit_one(Hello& m) {
   m.software = base::printable(m.software, kNodeTextBytesMax);
+  if (m.grant) {
+    if (Status status = check_grant(*m.grant); !status) return status;
+  }
   return check_count("flow ids", m.flow_ids.size(), board::kLanesMax);
 }
 
-Status admit_one(TransferRequest& m) {
+// Of a TransferRequest, or an Order.
+template <typename M>
+Status check_sources(const M& m) {
   Status status = check_count("paths", m.source_paths.size(), catalog::kFilesMax);
   for (size_t i = 0; status && i < m.source_paths.size(); ++i) {
     status = check_text("path", m.source_paths[i], kPathBytesMax);
@@ -57,6 +68,8 @@ Status admit_one(TransferRequest& m) {
     return incompatible("the peer asks for a selection that cannot be: " + selected.error().message);
   return {};
 }
+
+Status admit_one(TransferRequest& m) { return check_sources(m); }
 
 Status admit_one(TransferOffer& m) {
   Status status = check_count("files", m.files.size(), catalog::kFilesMax);
@@ -86,6 +99,30 @@ Status check_names(const std::vector<catalog::FailedName>& names) {
   Status status = check_count("failures", names.size(), catalog::kFailuresKept);
   for (size_t i = 0; status && i < names.size(); ++i)
     status = check_text("name", names[i].path, kPathBytesMax);
+  return status;
+}
+
+Status admit_one(Order& m) {
+  Status status = check_grant(m.grant);
+  if (status) status = check_text("destination", m.destination, kGrantPathBytesMax);
+  return status ? check_sources(m) : status;
+}
+
+Status admit_one(OrderWish& m) { return check_grant(m.grant); }
+
+Status admit_one(OrderState& m) {
+  Status status = check_names(m.names.failures);
+  if (status) status = check_count("files", m.files.size(), kOrderedFilesTold);
+  for (std::string* const text : {&m.waiting_for, &m.error, &m.crc, &m.protection})
+    *text = base::printable(*text, kTextBytesMax);
+  m.verdict.evidence.resize(std::min(m.verdict.evidence.size(), verdict::kEvidenceMax));
+  for (std::string& line : m.verdict.evidence) line = base::printable(line, kTextBytesMax);
+  for (OrderedFile& file : m.files) {
+    for (std::string* const text : {&file.source, &file.destination})
+      *text = base::printable(*text, kPathBytesMax);
+    for (std::string* const digest : {&file.digest_source, &file.digest_destination})
+      *digest = base::printable(*digest, kNodeTextBytesMax);
+  }
   return status;
 }
 
@@ -131,12 +168,16 @@ size_t text_bytes(const std::vector<std::string>& texts) {
   return bytes;
 }
 
-size_t more_bytes(const TransferRequest& m) {
+template <typename M>
+size_t sources_bytes(const M& m) {
   size_t bytes = text_bytes(m.source_paths) + text_bytes(m.selection.names) +
                  m.selection.rules.size() * sizeof(selection::Rule);
   for (const selection::Rule& rule : m.selection.rules) bytes += rule.pattern.size();
   return bytes;
 }
+size_t more_bytes(const TransferRequest& m) { return sources_bytes(m); }
+size_t more_bytes(const Order& m) { return sources_bytes(m) + m.grant.bytes() + m.destination.size(); }
+size_t more_bytes(const Hello& m) { return m.grant ? m.grant->bytes() : 0; }
 size_t more_bytes(const TransferReady& m) { return text_bytes(m.final_paths); }
 size_t more_bytes(const TransferOffer& m) {
   size_t bytes = m.destination.size() + m.files.size() * sizeof(OfferedFile);
@@ -194,7 +235,10 @@ std::string_view message_name(const Message& message) {
                                                                                  "ObjectFailed",
                                                                                  "Want",
                                                                                  "ExtentDigests",
-                                                                                 "DigestsWanted"};
+                                                                                 "DigestsWanted",
+                                                                                 "Order",
+                                                                                 "OrderState",
+                                                                                 "OrderWish"};
   static_assert(!kNames.back().empty(), "each message has a name");
   return kNames[message.index()];
 }

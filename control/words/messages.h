@@ -20,6 +20,7 @@
 #include "control/selection/selection.h"
 #include "control/verdict/verdict.h"
 #include "control/words/abilities.h"
+#include "control/words/orders.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/file_time.h"
 #include "dataplane/base/number.h"
@@ -40,16 +41,19 @@ inline constexpr size_t kKeptBytesPerOffer =
 struct Hello {
   uint32_t version_min = 0;
   uint32_t version_max = 0;
-  std::string software;            // for logs only
-  std::string session_id;          // 32 hex digits here, 16 bytes on the wire
-  bool known = false;              // files were agreed upon, as far as the sender of this knows
-  std::vector<uint64_t> flow_ids;  // open and fit to go on, in the order of the lanes
-  bool ended = false;              // the session has ended at that node
-  bool inquires = false;           // asks only whether it is still known; opens nothing
-  bool names = false;              // the call is about names (control/names), and carries no session
-  bool paused = false;             // in the answer to an inquiry: an operator has to continue it there
-  uint32_t share = 0;              // of the caller: the user for whom it calls, as a number; 0: an operator
-  uint32_t leg = 0;                // of the legs between these two nodes, which one
+  std::string software;              // for logs only
+  std::string session_id;            // 32 hex digits here, 16 bytes on the wire
+  bool known = false;                // files were agreed upon, as far as the sender of this knows
+  std::vector<uint64_t> flow_ids;    // open and fit to go on, in the order of the lanes
+  bool ended = false;                // the session has ended at that node
+  bool inquires = false;             // asks only whether it is still known; opens nothing
+  bool names = false;                // the call is about names (control/names), and carries no session
+  bool paused = false;               // in the answer to an inquiry: an operator has to continue it there
+  uint32_t share = 0;                // of the caller: the user for whom it calls, as a number; 0: an operator
+  uint32_t leg = 0;                  // of the legs between these two nodes, which one
+  bool orders = false;               // the call is about an order (orders.h), and carries no session
+  std::optional<SignedGrant> grant;  // of the caller: a third node has ordered the session
+  bool granted = false;              // in the answer: that node goes by it
 };
 
 enum class OfferedRole : uint8_t { kUnspecified, kSource, kDestination };
@@ -225,10 +229,10 @@ struct RateLimit {        // of the destination's operator
   uint64_t rate_bps = 0;  // 0: none any more
 };
 
-using Message =
-    std::variant<Hello, Specification, SpecificationSet, TransferRequest, TransferOffer, TransferReady,
-                 ObjectState, PartitionSent, PartitionDone, Need, FileDigest, FileDone, SessionDone,
-                 Heartbeat, Failure, Pause, RateLimit, ObjectFailed, Want, ExtentDigests, DigestsWanted>;
+using Message = std::variant<Hello, Specification, SpecificationSet, TransferRequest, TransferOffer,
+                             TransferReady, ObjectState, PartitionSent, PartitionDone, Need, FileDigest,
+                             FileDone, SessionDone, Heartbeat, Failure, Pause, RateLimit, ObjectFailed, Want,
+                             ExtentDigests, DigestsWanted, Order, OrderState, OrderWish>;
 
 // As docs/WIRE.md calls it, for errors and logs.
 std::string_view message_name(const Message& message);

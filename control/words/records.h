@@ -17,6 +17,7 @@
 #include "control/recovery/extent_ledger.h"
 #include "control/verdict/history.h"
 #include "control/verdict/tally.h"
+#include "control/words/orders.h"
 #include "control/words/terms.h"
 #include "dataplane/base/error.h"
 
@@ -75,6 +76,14 @@ struct Summary {
   std::vector<verdict::Point> history;
 };
 
+// What this node has ordered of others, and takes no part in: the record's first leg is the source.
+struct Ordered {
+  std::string destination;  // the node's name
+  bool taken = false;       // the source has it
+  std::string options;      // that were asked for: an api.TransferOptions' bytes
+  std::string state;        // as the source said it last: an OrderState's bytes
+};
+
 struct Record {
   std::string id;  // 32 hex digits
   bool initiator = false;
@@ -91,6 +100,8 @@ struct Record {
   uint64_t limit_bps = 0;  // that an operator of this node set; 0: none
   int32_t priority = 0;    // in the node's queue
   DeadlineAdmission deadline_admission = DeadlineAdmission::kNone;
+  std::optional<Granted> granted;  // a third node has ordered it
+  std::optional<Ordered> ordered;
 };
 
 // Of any leg: a peer may still wait for a transfer that has ended here.

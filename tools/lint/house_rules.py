@@ -61,8 +61,8 @@ _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
 _DECIDES = {"control/board", "control/catalog", "control/deadline", "control/parts", "control/rate",
             "control/recovery", "control/selection", "control/verdict"}  # fmt: skip
 _TRANSFER = {"control/words", "control/source", "control/destination", "control/leg", "control/transfer"}
-_PERFORMS = {"control/async", "control/audit", "control/attach", "control/exports", "control/identity", "control/journal",
-             "control/names", "control/peer", "control/tree", "control/users"}  # fmt: skip
+_PERFORMS = {"control/async", "control/audit", "control/attach", "control/exports", "control/grant", "control/identity",
+             "control/journal", "control/names", "control/peer", "control/tree", "control/users"}  # fmt: skip
 ARROWS = {
     "dataplane/base": set(),
     "dataplane/base/options": {"dataplane/base", "dataplane/core"},
@@ -105,6 +105,7 @@ ARROWS = {
     "control/transfer": {"dataplane/base", "dataplane/core", "dataplane/board"} | _TRANSFER | _DECIDES,
     "control/attach": _PLAIN | {"control/async", "control/board"},
     "control/identity": _BASE | {"dataplane/core"},
+    "control/grant": _BASE | {"control/identity", "control/peer", "control/proto", "control/words"},
     "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names", "control/selection",
                              "control/tree"},
     "control/users": _BASE | {"dataplane/base/sandbox", "control/catalog", "control/exports", "control/names", "control/proto"},

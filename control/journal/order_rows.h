@@ -1,0 +1,43 @@
+// What the journal keeps of a session that another node has ordered, and of one that this node has.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "control/proto/grant_fields.h"
+#include "control/proto/journal.pb.h"
+#include "control/words/records.h"
+
+namespace sluice::journal {
+
+inline void put(const transfer::Granted& from, Granted* to) {
+  peer::put_grant(from.grant, to->mutable_grant());
+  to->set_issuer(from.issuer);
+  to->set_path(from.path);
+  to->set_overwrite(from.overwrite);
+  to->set_bytes_max(from.bytes_max);
+  to->set_end_by_unix_ns(from.end_by_unix_ns);
+}
+
+inline void put(const transfer::Ordered& from, Ordered* to) {
+  to->set_destination(from.destination);
+  to->set_taken(from.taken);
+  to->set_options(from.options);
+  to->set_state(from.state);
+}
+
+inline transfer::Granted granted_of(const Granted& from) {
+  return {.grant = peer::grant_of(from.grant()),
+          .issuer = from.issuer(),
+          .path = from.path(),
+          .overwrite = from.overwrite(),
+          .bytes_max = from.bytes_max(),
+          .end_by_unix_ns = from.end_by_unix_ns()};
+}
+
+inline transfer::Ordered ordered_of(const Ordered& from) {
+  return {.destination = from.destination(),
+          .taken = from.taken(),
+          .options = from.options(),
+          .state = from.state()};
+}
+
+}  // namespace sluice::journal
