@@ -62,6 +62,9 @@ class DestinationFiles {
   DestinationFiles(const Settings& settings, bool discard, uint32_t extent_bytes,
                    const std::vector<catalog::File>& files);
 
+  // By the grant of a third node: the offers of the peer go no further.
+  void bind(const Granted& granted) { bounds_ = granted; }
+
   // A part of the offer. True once it was the last one, and the whole of it is right: then prepare(). The
   // first time an error means that nothing may be sent; later the offer must be the same as before.
   Result<bool> take_offer(const TransferOffer& part, const Wish* wish);
@@ -145,6 +148,7 @@ class DestinationFiles {
   void end_list();
   Status check(const TransferOffer& offer) const;
   Status check_place(const TransferOffer& offer) const;
+  Status check_bounds(const TransferOffer& offer, uint64_t bytes_total) const;
   Status check_asked_for(const Wish& wish) const;
   Status check_same(bool replicas) const;
   Status check_file(const OfferedFile& file, bool is_last) const;
@@ -159,6 +163,7 @@ class DestinationFiles {
 
   const Settings& settings_;
   bool discard_ = false;
+  std::optional<Granted> bounds_;
   const uint32_t extent_bytes_;
   Phase<FilesPhase> phase_{FilesPhase::kIdle};
   TransferOffer offer_;    // the last one, as far as it has come

@@ -168,7 +168,25 @@ Status DestinationFiles::check(const TransferOffer& offer) const {
       return bad(fmt::format("the peer offers two files with the name \"{}\"", base::printable(file.name)));
     }
   }
+  if (Status status = check_bounds(offer, total); !status) return status;
   return check_bytes(total, extent_bytes_);
+}
+
+// What the peer offers is what a third node has ordered of it, and no more.
+Status DestinationFiles::check_bounds(const TransferOffer& offer, uint64_t bytes_total) const {
+  if (!bounds_) return {};
+  const auto beyond = [](std::string what) {
+    return Error{ErrorCode::kPeerUntrusted, "the peer " + what + ": nothing is stored"};
+  };
+  if (offer.destination != bounds_->path)
+    return beyond(fmt::format("sends to {}, and was ordered to send to {}",
+                              base::printable(offer.destination), base::printable(bounds_->path)));
+  if (offer.overwrite && !bounds_->overwrite)
+    return beyond("wants to replace files, which it was not ordered to do");
+  if (bounds_->bytes_max != 0 && bytes_total > bounds_->bytes_max)
+    return beyond(
+        fmt::format("offers {} bytes, and was ordered to send {} at most", bytes_total, bounds_->bytes_max));
+  return {};
 }
 
 Status DestinationFiles::check_file(const OfferedFile& file, bool is_last) const {

@@ -34,6 +34,26 @@ TEST_F(Offer, OwnersThatWereNotAgreedUponAreRefused) {
   EXPECT_EQ(offered(0, {}, {.owner = true}, true), refused) << "a peer that is too old";
 }
 
+// A peer that moves data for a third node goes no further than that node has allowed.
+TEST_F(Offer, WhatAThirdNodeHasOrderedIsTakenAndNoMore) {
+  const auto offered = [this](const std::string& destination, bool overwrite, uint64_t bytes_max) {
+    known(0);
+    files_->bind({.issuer = "home", .path = "in/f", .overwrite = false, .bytes_max = bytes_max});
+    TransferOffer offer = offer_of(1);
+    offer.files[0].size_bytes = 100;
+    offer.destination = destination;
+    offer.overwrite = overwrite;
+    const Result<bool> taken = files_->take_offer(offer, nullptr);
+    return taken ? ErrorCode::kOk : taken.error().code;
+  };
+  EXPECT_EQ(offered("in/f", false, 0), ErrorCode::kOk);
+  EXPECT_EQ(offered("in/f", false, 100), ErrorCode::kOk);
+  EXPECT_EQ(offered("in/f", false, 99), ErrorCode::kPeerUntrusted);
+  EXPECT_EQ(offered("in/g", false, 0), ErrorCode::kPeerUntrusted);
+  EXPECT_EQ(offered("in/f/", false, 0), ErrorCode::kPeerUntrusted);
+  EXPECT_EQ(offered("in/f", true, 0), ErrorCode::kPeerUntrusted);
+}
+
 // Otherwise a peer would choose what is written here, as servers of scp could (CVE-2019-6111).
 TEST_F(Offer, OnlyWhatWasAskedForIsTaken) {
   const auto offered = [this](const std::vector<std::string>& paths, const std::vector<std::string>& names) {

@@ -124,6 +124,7 @@ Status Handshake::stream_open(uint64_t now_ns, Effects& out) {
   hello.known = around_.job.began;
   hello.share = around_.job.share();
   hello.leg = around_.number;
+  if (around_.job.initiator && around_.job.granted) hello.grant = around_.job.granted->grant;
   around_.stream.send(std::move(hello), out);
   enter(P::kHello, now_ns);
   return read_inbox(now_ns, out);
@@ -135,6 +136,12 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
   if (hello.session_id != job.id) {
     return Error{ErrorCode::kIncompatible, fmt::format("{} answers for another session", around_.peer_name)};
   }
+  if (job.granted && !hello.granted && !hello.ended)
+    return Error{
+        ErrorCode::kIncompatible,
+        fmt::format("{} is too old ({}): it knows no grants, and would take this session for one of this "
+                    "node; bring all three nodes to one version",
+                    around_.peer_name, hello.software)};
   around_.stream.greeted();
   contacted_ = true;
   rtt_ns_ = now_ns - entered_ns_;
@@ -204,6 +211,7 @@ Status Handshake::answer_call(const Dataplane& dataplane, uint64_t now_ns, Effec
   around_.stream.greeted();
   contacted_ = true;
   Hello answer = make_hello(around_.job.id);
+  answer.granted = around_.job.granted.has_value();
   answer.known = around_.job.began;
   around_.stream.send(std::move(answer), out);
   enter(P::kSpecification, now_ns);
@@ -219,6 +227,9 @@ void Handshake::hear_of_end(uint64_t now_ns, Effects& out) {
 Status Handshake::specification(const Specification& wishes, uint64_t now_ns, Effects& out) {
   Job& job = around_.job;
   const Role role = wishes.role == OfferedRole::kDestination ? Role::kSource : Role::kDestination;
+  if (job.granted && role != Role::kDestination)
+    return Error{ErrorCode::kPeerUntrusted, fmt::format("{} may send what {} has ordered, and get nothing",
+                                                        around_.peer_name, job.granted->issuer)};
   const bool source = role == Role::kSource;
   const Result<uint32_t> lanes =
       lanes_for(wishes, source ? dataplane_.tx_lanes_max : dataplane_.rx_lanes_max);

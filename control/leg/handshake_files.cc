@@ -74,7 +74,10 @@ void Handshake::await_offer(uint64_t now_ns, Effects& /*out*/) {
 
 void Handshake::make_destination() {
   Job& job = around_.job;
-  if (job.destination() == nullptr) job.made.emplace<DestinationEnd>(around_.settings, *job.terms);
+  if (job.destination() == nullptr) {
+    job.made.emplace<DestinationEnd>(around_.settings, *job.terms);
+    if (job.granted) job.destination()->files().bind(*job.granted);
+  }
 }
 
 Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out) {

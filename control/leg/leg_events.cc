@@ -16,6 +16,8 @@ Hello Leg::hello() const {
   hello.share = job_.share();
   hello.leg = number_;
   hello.flow_ids = lanes_.flow_ids();
+  if (job_.initiator && job_.granted) hello.grant = job_.granted->grant;
+  hello.granted = !job_.initiator && job_.granted.has_value();
   return hello;
 }
 

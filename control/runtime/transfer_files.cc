@@ -24,6 +24,8 @@ uint64_t crc_of_generated(wire::CrcKind kind, uint64_t length) {
 
 exports::Exports exports_for(const transfer::Transfer& transfer, const Services& services) {
   const transfer::Job& job = transfer.job();
+  // The rights of whoever ordered it, not of who moves it.
+  if (job.granted) return services.exports_for(job.granted->issuer, {}, {});
   if (!job.request) return services.exports_for(transfer.peer(), {}, {});
   exports::Exports open = services.exports_for(transfer.peer(), job.request->user, job.request->local_files);
   return job.initiator && !open.of_user() ? open.for_operator() : open;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "control/runtime/acts_for.h"
 #include "control/words/place_text.h"
 #include "dataplane/base/check.h"
 #include "dataplane/base/log.h"
@@ -187,9 +188,7 @@ asio::awaitable<Status> TransferTask::journal_settled() {
 
 // ---- its place among the sessions of this node -------------------------------------------------
 
-std::string TransferTask::caller() const {
-  return transfer_->initiator() ? std::string() : transfer_->peer();
-}
+std::string TransferTask::caller() const { return acts_for(*transfer_); }
 
 void TransferTask::perform(const transfer::AskPlace& effect) {
   services_->places.ask(transfer_->id(), caller(), effect, weak_from_this());

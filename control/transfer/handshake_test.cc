@@ -221,5 +221,49 @@ TEST(Handshake, APeerThatChangesSidesIsRefused) {
   EXPECT_EQ(world.error(), ErrorCode::kIncompatible);
 }
 
+// A node that does not know grants would take the session for one of whoever calls, with that node's rights.
+TEST(Handshake, WhoDoesNotGoByTheGrantIsNotSentTo) {
+  for (const bool knows : {false, true}) {
+    World world(source());
+    world.transfer().begin_granted(
+        {.grant = {.grant = "g", .signature = "s", .certificate = "c"}, .issuer = "home"});
+    world.twist = [&](Message& word) {
+      if (auto* const answer = std::get_if<Hello>(&word)) answer->granted = knows;
+    };
+    world.start();
+    ASSERT_FALSE(world.said<Hello>().empty());
+    ASSERT_TRUE(world.said<Hello>()[0].grant);
+    EXPECT_EQ(world.said<Hello>()[0].grant->grant, "g");
+    EXPECT_EQ(world.error(), knows ? std::nullopt : std::optional(ErrorCode::kIncompatible));
+    EXPECT_EQ(world.said<Specification>().size(), knows ? 1U : 0U);
+  }
+}
+
+TEST(Handshake, WhoIsCalledSaysThatItGoesByTheGrant) {
+  for (const bool granted : {false, true}) {
+    World world(called(destination()));
+    if (granted) world.transfer().begin_granted({.issuer = "home", .path = "in/"});
+    world.start();
+    ASSERT_FALSE(world.said<Hello>().empty());
+    EXPECT_EQ(world.said<Hello>()[0].granted, granted);
+    EXPECT_FALSE(world.said<Hello>()[0].grant);
+  }
+}
+
+TEST(Handshake, AGrantOutlivesARestart) {
+  World world(source());
+  const Granted granted{
+      .grant = {.grant = "g", .signature = "s", .certificate = "c"}, .issuer = "home", .path = "in/"};
+  world.transfer().begin_granted(granted);
+  world.twist = [&](Message& word) {
+    if (auto* const answer = std::get_if<Hello>(&word)) answer->granted = true;
+  };
+  world.data = false;
+  world.start();
+  world.restart(false);
+  ASSERT_TRUE(world.transfer().job().granted);
+  EXPECT_EQ(*world.transfer().job().granted, granted);
+}
+
 }  // namespace
 }  // namespace sluice::transfer::test

@@ -262,9 +262,15 @@ Status Transfer::may_continue() const {
   return Error{ErrorCode::kUsage, fmt::format("session {} is not paused here", job_.id)};
 }
 
-void Transfer::on(const Cancel&, uint64_t now_ns) {
-  give_up({ErrorCode::kCancelled, fmt::format("cancelled by an operator of node {}", settings_.node_name)},
-          now_ns);
+void Transfer::on(const Cancel& event, uint64_t now_ns) {
+  give_up(
+      event.reason.value_or(Error{ErrorCode::kCancelled,
+                                  fmt::format("cancelled by an operator of node {}", settings_.node_name)}),
+      now_ns);
+}
+
+void Transfer::on(const GrantRenewed& event, uint64_t /*now_ns*/) {
+  if (job_.granted) job_.granted = event.granted;
 }
 
 // Whatever it does, and whatever comes: it ends with this error.

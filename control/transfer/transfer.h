@@ -72,6 +72,8 @@ class Transfer {
   void add_leg(std::string peer);
   // Of all legs together, before Begin: as if an operator had asked for it then.
   void begin_limited(uint64_t limit_bps) { job_.limit_bps = limit_bps; }
+  // Before Begin, or before PeerCalled: a third node has ordered it.
+  void begin_granted(Granted granted) { job_.granted = std::move(granted); }
 
   std::vector<Effect> step(const Event& event, uint64_t now_ns);
   // TimerDue is due then; events may come earlier. UINT64_MAX: never.
@@ -110,6 +112,7 @@ class Transfer {
   // What happens to it
   void on(const Begin& event, uint64_t now_ns);
   void on(const Cancel& event, uint64_t now_ns);
+  void on(const GrantRenewed& event, uint64_t now_ns);
   void on(const PauseAsked& event, uint64_t now_ns);
   void on(const ContinueAsked& event, uint64_t now_ns);
   void on(const LimitAsked& event, uint64_t now_ns);

@@ -47,6 +47,7 @@ Transfer::Transfer(const ThisNode& settings, const Saved& saved, std::optional<E
   job_.initiator = record.initiator;
   job_.role = record.role;
   job_.request = record.request;
+  job_.granted = record.granted;
   job_.limit_bps = record.limit_bps;
   job_.priority = record.priority;
   if (job_.request)
@@ -84,6 +85,7 @@ Transfer::Transfer(const ThisNode& settings, const Saved& saved, std::optional<E
   } else {
     Result<DestinationEnd> end = DestinationEnd::restore(settings_, *job_.terms, saved);
     if (end) job_.made.emplace<DestinationEnd>(std::move(*end));
+    if (end && job_.granted) job_.destination()->files().bind(*job_.granted);
     if (!end) status = end.error();
   }
   if (status) {
@@ -128,6 +130,7 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
   record.limit_bps = job_.limit_bps;
   record.priority = job_.priority;
   record.deadline_admission = going_.pace.admission();
+  record.granted = job_.granted;
   for (const auto& leg : legs_) {
     record.legs.push_back(leg->record(!has_ended(state)));
     record.legs.back().peer_unaware = peer_.unaware.contains(leg->peer_name());

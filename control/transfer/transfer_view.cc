@@ -223,6 +223,7 @@ View Transfer::overview(uint64_t now_ns) const {
   view.peer = peers();
   view.legs = leg_views();
   if (job_.request) view.asker = asker_of(job_.initiator, *job_.request);
+  if (job_.granted) view.asker.ordered_by = job_.granted->issuer;
   view.bytes_total = job_.bytes_total();
   view.names.listing = job_.has_end() && job_.catalog()->growing();
   view.summary = summary(all_figures(), now_ns);
@@ -272,6 +273,7 @@ View view_of(const Saved& saved) {
   view.peer = peers_of(record.legs);
   for (const LegRecord& leg : record.legs) view.legs.push_back({.peer = leg.peer, .state = "away"});
   if (record.request) view.asker = asker_of(record.initiator, *record.request);
+  if (record.granted) view.asker.ordered_by = record.granted->issuer;
   const bool source = record.role == Role::kSource;
   uint32_t object = 0;
   for (const catalog::File& file : saved.files) {
