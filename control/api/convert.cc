@@ -64,6 +64,7 @@ void add_deadline(const transfer::DeadlineView& deadline, api::Session* session)
 
 std::string direction_of(const transfer::View& view) {
   const bool sends = view.role == transfer::Role::kSource;
+  if (!view.asker.source_node.empty()) return "order";
   if (view.asker.of_this_node) return sends ? "send" : "get";
   return sends ? "serve-send" : "serve-receive";
 }
@@ -187,6 +188,8 @@ api::Session to_api(const transfer::View& view) {
   session.set_state(to_api(view.state));
   session.set_direction(direction_of(view));
   session.set_peer(view.peer);
+  session.set_from(view.asker.source_node);
+  session.set_ordered_by(view.asker.ordered_by);
   if (view.asker.user) {
     session.set_user(base::printable(view.asker.user->name));
     session.set_uid(view.asker.user->uid);
@@ -233,7 +236,11 @@ api::Session to_api(const transfer::View& view) {
   return session;
 }
 
-Result<node::Wishes> wishes_of(const api::SendRequest& request) { return wishes_of_any(request); }
+Result<node::Wishes> wishes_of(const api::SendRequest& request) {
+  Result<node::Wishes> wishes = wishes_of_any(request);
+  if (wishes) wishes->source_node = request.from();
+  return wishes;
+}
 Result<node::Wishes> wishes_of(const api::GetRequest& request) {
   Result<node::Wishes> wishes = wishes_of_any(request);
   if (wishes) wishes->more_peers = {request.more_peers().begin(), request.more_peers().end()};

@@ -1,4 +1,4 @@
-// The API's comparison of a directory of this node with one of a peer.
+// The API's comparison of a directory of this node, or of another one, with one of a peer.
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <memory>
@@ -56,13 +56,14 @@ class NamesService::Comparing {
             },
             request.digests()) {}
   ~Comparing() {
-    if (question_) service_.end_question(&question_);
+    for (QuestionPtr* const question : {&question_, &own_question_})
+      if (*question) service_.end_question(question);
   }
 
   grpc::Status compare() {
     if (const grpc::Status status = begin(); !status.ok()) return status;
     while (const std::optional<Side> side = comparison_.wants()) {
-      if (const grpc::Status status = is_own(*side) ? step_own() : step_peer(); !status.ok()) return status;
+      if (const grpc::Status status = step(*side); !status.ok()) return status;
       if (const grpc::Status status = tell(); !status.ok()) return status;
     }
     api::CompareReply last;
@@ -73,10 +74,28 @@ class NamesService::Comparing {
  private:
   bool is_own(Side side) const { return (side == Side::kSource) != request_.from_peer(); }
   Side own() const { return request_.from_peer() ? Side::kDestination : Side::kSource; }
-  Side peer() const { return request_.from_peer() ? Side::kSource : Side::kDestination; }
   grpc::Status fail(const Error& error) const { return to_grpc(context_, error); }
 
+  bool between_others() const { return !request_.own_node().empty(); }
+  const std::string& node_of(Side side) const { return is_own(side) ? request_.own_node() : request_.peer(); }
+
   grpc::Status begin() {
+    if (!between_others()) {
+      if (const grpc::Status status = begin_own(); !status.ok()) return status;
+    } else if (const grpc::Status status = ask(request_.own_node(), request_.own_path(), &own_question_);
+               !status.ok()) {
+      return status;
+    }
+    return ask(request_.peer(), request_.peer_path(), &question_);
+  }
+
+  grpc::Status ask(const std::string& node, const std::string& path, QuestionPtr* question) {
+    return service_.begin_question(
+        context_, node, names::List{.path = path, .recursive = true, .digests = request_.digests()},
+        question);
+  }
+
+  grpc::Status begin_own() {
     const names::List own_list{.path = request_.own_path(), .recursive = true, .digests = request_.digests()};
     Result<std::unique_ptr<OwnNames>> listed =
         service_.names_.list_own(own_list, own() == Side::kSource ? request_.peer() : "",
@@ -88,10 +107,7 @@ class NamesService::Comparing {
     } else {
       nothing();
     }
-    return service_.begin_question(
-        context_, request_.peer(),
-        names::List{.path = request_.peer_path(), .recursive = true, .digests = request_.digests()},
-        &question_);
+    return grpc::Status::OK;
   }
 
   // Is what cannot be listed a destination that is not there yet? If it is there and cannot be read, what
@@ -102,6 +118,11 @@ class NamesService::Comparing {
   void nothing() {
     destination_found_ = false;
     comparison_.end(Side::kDestination);
+  }
+
+  grpc::Status step(Side side) {
+    if (!is_own(side)) return step_node(side, question_);
+    return between_others() ? step_node(side, own_question_) : step_own();
   }
 
   grpc::Status step_own() {
@@ -115,18 +136,18 @@ class NamesService::Comparing {
     return take(own(), std::move(*page));
   }
 
-  grpc::Status step_peer() {
+  grpc::Status step_node(Side side, QuestionPtr& question) {
     Result<NamesQuestion::Answer> answer = NamesQuestion::Answer{};
-    if (const grpc::Status status = service_.next_answer(context_, question_, &answer); !status.ok())
+    if (const grpc::Status status = service_.next_answer(context_, question, &answer); !status.ok())
       return status;
-    if (!answer && is_nothing(peer(), answer.error())) {
+    if (!answer && is_nothing(side, answer.error())) {
       nothing();
     } else if (!answer) {
       return fail(answer.error());
     } else if (answer->page) {
-      return take(peer(), std::move(*answer->page));
+      return take(side, std::move(*answer->page));
     } else {
-      comparison_.end(peer());
+      comparison_.end(side);
     }
     return grpc::Status::OK;
   }
@@ -136,12 +157,12 @@ class NamesService::Comparing {
     for (const names::Entry& entry : page.entries) {
       if (request_.digests() && entry.type == names::Type::kFile && entry.error_code == 0 && !entry.digest)
         return fail(
-            {ErrorCode::kIncompatible, shown(entry.path) + ": " + request_.peer() +
+            {ErrorCode::kIncompatible, shown(entry.path) + ": " + node_of(side) +
                                            " tells no digests, it is older than that: leave out --checksum"});
       if (!entry.path.empty()) continue;
       if (entry.error_code != 0) return fail({static_cast<ErrorCode>(entry.error_code), entry.error});
       const std::string& path = is_own(side) ? request_.own_path() : request_.peer_path();
-      const std::string where = is_own(side) ? "" : " at " + request_.peer();
+      const std::string where = node_of(side).empty() ? "" : " at " + node_of(side);
       return fail({side == Side::kSource ? ErrorCode::kUsage : ErrorCode::kDestinationExists,
                    shown(path) + where + ": is no directory; only directories are compared"});
     }
@@ -175,6 +196,7 @@ class NamesService::Comparing {
   names::Comparison comparison_;
   std::unique_ptr<OwnNames> own_names_;
   QuestionPtr question_;
+  QuestionPtr own_question_;  // of the node in place of this one
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
   bool anything_ = false;  // came of the destination's list
   bool destination_found_ = true;
@@ -186,6 +208,9 @@ grpc::Status NamesService::Compare(grpc::ServerContext* context, const api::Comp
   if (request->own_path().empty() || request->peer_path().empty())
     return to_grpc(context,
                    {ErrorCode::kUsage, "name the directories that are to be compared, beneath an export"});
+  if (request->own_node() == request->peer())
+    return to_grpc(
+        context, {ErrorCode::kUsage, "both directories are at " + request->peer() + ": compare them there"});
   const Result<selection::Filter> filter = selection::Filter::make(selection::rules_of(*request));
   if (!filter) return to_grpc(context, filter.error());
   return Comparing(*this, context, *request, *filter, writer).compare();

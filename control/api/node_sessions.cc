@@ -67,7 +67,9 @@ asio::awaitable<Result<std::string>> refused(Error error) { co_return error; }
 
 asio::awaitable<Result<std::string>> NodeSessions::send(api::SendRequest request) {
   Result<node::Wishes> wishes = of_user(wishes_of(request), user_);
-  return wishes ? manager_.starter().send(std::move(*wishes)) : refused(wishes.error());
+  if (!wishes) return refused(wishes.error());
+  if (!wishes->source_node.empty()) return manager_.orders().begin(std::move(*wishes));
+  return manager_.starter().send(std::move(*wishes));
 }
 
 asio::awaitable<Result<std::string>> NodeSessions::get(api::GetRequest request) {
@@ -78,6 +80,9 @@ asio::awaitable<Result<std::string>> NodeSessions::get(api::GetRequest request) 
 asio::awaitable<Result<Preview>> NodeSessions::preview(api::SendRequest request) {
   Result<node::Wishes> wishes = of_user(wishes_of(request), user_);
   if (!wishes) co_return wishes.error();
+  if (!wishes->source_node.empty())
+    co_return Error{ErrorCode::kUsage,
+                    "what is at another node cannot be previewed: 'sluice ls -R' lists it"};
   Result<node::Preview> preview = co_await manager_.starter().preview(std::move(*wishes));
   if (!preview) co_return preview.error();
   co_return Preview([preview = std::move(*preview)](const PreviewReport& report) -> Status {

@@ -26,6 +26,7 @@ void hide_names(api::Session* session) {
   if (session->waiting_for().find('/') != std::string::npos) session->set_waiting_for("a file");
   for (api::LegProgress& leg : *session->mutable_legs()) {
     if (leg.waiting_for().find('/') != std::string::npos) leg.set_waiting_for("a file");
+    if (leg.error().find('/') != std::string::npos) leg.set_error("a file");
   }
 }
 

@@ -130,6 +130,7 @@ void SessionChanges::add(const char* event, const api::Session& session,
   one.set_queue_place(session.queue_place());
   one.set_queue_length(session.queue_length());
   one.set_user(session.user());
+  one.set_from(session.from());
   one.set_rate_state(session.rate_state());
   *one.mutable_bottleneck() = session.bottleneck();
   one.set_error_code(session.error_code());

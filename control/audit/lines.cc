@@ -51,13 +51,34 @@ Json file_json(const transfer::FileView& file) {
 }  // namespace
 
 std::string session_begun(std::string_view id, transfer::Role role, bool initiator, std::string_view peer,
-                          const std::optional<transfer::User>& user, int64_t now_unix_ns) {
+                          const std::optional<transfer::User>& user, int64_t now_unix_ns,
+                          std::string_view ordered_by) {
   Json json = begun("session_begun", now_unix_ns);
   json["session"] = id;
   put_asker(json, initiator, user);
   // What somebody who calls wants is not known yet.
   if (role != transfer::Role::kUnknown) json["role"] = role_name(role);
   json["peer"] = peer;
+  if (!ordered_by.empty()) json["ordered_by"] = ordered_by;
+  return line(json);
+}
+
+std::string order_begun(std::string_view id, std::string_view source, std::string_view destination,
+                        int64_t now_unix_ns) {
+  Json json = begun("order_begun", now_unix_ns);
+  json["session"] = id;
+  put_asker(json, true);
+  json["source"] = source;
+  json["destination"] = destination;
+  return line(json);
+}
+
+std::string grant_refused(std::string_view id, std::string_view peer, const Error& error,
+                          int64_t now_unix_ns) {
+  Json json = begun("grant_refused", now_unix_ns);
+  json["session"] = id;
+  json["peer"] = peer;
+  put_error(json, &error);
   return line(json);
 }
 
@@ -67,6 +88,8 @@ std::string session_ended(const transfer::View& view, int64_t now_unix_ns) {
   put_asker(json, view.asker.of_this_node, view.asker.user);
   json["role"] = role_name(view.role);
   json["peer"] = view.peer;
+  if (!view.asker.ordered_by.empty()) json["ordered_by"] = view.asker.ordered_by;
+  if (!view.asker.source_node.empty()) json["source"] = view.asker.source_node;
   json["started"] = base::utc_text_us(view.started_unix_ns);
   put_error(json, view.error ? &*view.error : nullptr);
   json["bytes"] = view.summary.bytes_done;

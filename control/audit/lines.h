@@ -18,7 +18,14 @@ inline constexpr size_t kFilesTold = 100;  // of a session that has ended
 
 // `user`: of this host, who asked as himself; nothing: an operator, or a peer.
 std::string session_begun(std::string_view id, transfer::Role role, bool initiator, std::string_view peer,
-                          const std::optional<transfer::User>& user, int64_t now_unix_ns);
+                          const std::optional<transfer::User>& user, int64_t now_unix_ns,
+                          std::string_view ordered_by = {});
+// This node has ordered a transfer of two others.
+std::string order_begun(std::string_view id, std::string_view source, std::string_view destination,
+                        int64_t now_unix_ns);
+// `peer` showed a grant, or gave an order, that this node does not believe.
+std::string grant_refused(std::string_view id, std::string_view peer, const Error& error,
+                          int64_t now_unix_ns);
 std::string session_ended(const transfer::View& view, int64_t now_unix_ns);
 // `peer` empty: asked for by `user` of this host, or by an operator. Also of what was refused.
 std::string names_changed(std::string_view peer, const names::Request& asked,

@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -40,6 +41,12 @@ inline PriorityRequest priority_of(const std::string& id, int32_t priority) {
   request.set_id(id);
   request.set_priority(priority);
   return request;
+}
+
+// One that it has pinned.
+inline bool knows_peer(const NodeReply& node, std::string_view name) {
+  return std::any_of(node.peers().begin(), node.peers().end(),
+                     [name](const Peer& peer) { return peer.name() == name; });
 }
 
 // That were sent with a number of their own: chunks, chunks again, and repair symbols.

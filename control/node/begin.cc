@@ -17,13 +17,6 @@
 namespace sluice::node {
 namespace {
 
-std::string new_session_id() {
-  static std::random_device random;
-  std::string id;
-  for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", static_cast<uint32_t>(random()));
-  return id;
-}
-
 // May he send and get as himself, and is somebody there who opens files for him?
 asio::awaitable<Status> check_user(std::shared_ptr<runtime::Services> services,
                                    std::optional<transfer::User> user, bool outside_exports) {
@@ -73,6 +66,12 @@ Status check_places(const runtime::Services& services, transfer::Role role, Wish
   return {};
 }
 
+// Whose rights count: those of who ordered it, if that is another node.
+exports::Exports exports_of(const runtime::Services& services, const Wishes& wishes) {
+  if (wishes.order) return services.exports_for(wishes.order->granted.issuer, {}, {});
+  return services.exports_for(wishes.peer, wishes.user, wishes.local_files);
+}
+
 uint64_t bytes_of(const runtime::OpenSources& sources) {
   uint64_t bytes = 0;
   for (const catalog::File& file : sources.files) bytes += file.size_bytes;
@@ -80,6 +79,13 @@ uint64_t bytes_of(const runtime::OpenSources& sources) {
 }
 
 }  // namespace
+
+std::string new_session_id() {
+  static std::random_device random;
+  std::string id;
+  for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", static_cast<uint32_t>(random()));
+  return id;
+}
 
 Result<identity::Peer> check_peer(const config::Node& node, const std::string& name) {
   Result<identity::Peer> peer = identity::find_peer(node, name);
@@ -117,6 +123,8 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
   const std::shared_ptr<bool> alive = alive_;
   const std::shared_ptr<runtime::Services> services = services_;
   if (const Status status = sessions_.check_room(wishes.user); !status) co_return status.error();
+  if (!wishes.source_node.empty())
+    co_return Error{ErrorCode::kInternal, "what another node is to send is ordered, not begun"};
   std::vector<std::string> peers = wishes.more_peers;
   peers.insert(peers.begin(), wishes.peer);
   auto known = [services, peers] { return check_peers(services->node, peers); };
@@ -137,12 +145,12 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
     wishes.sources.front() += '/';
   runtime::OpenSources sources;
   if (role == transfer::Role::kSource) {
-    runtime::ListReader::What what{.exports = std::make_shared<const exports::Exports>(
-                                       services->exports_for(wishes.peer, wishes.user, wishes.local_files)),
-                                   .paths = wishes.sources,
-                                   .selection = wishes.selection,
-                                   .known = {},
-                                   .kept_open = services->kept_open};
+    runtime::ListReader::What what{
+        .exports = std::make_shared<const exports::Exports>(exports_of(*services, wishes)),
+        .paths = wishes.sources,
+        .selection = wishes.selection,
+        .known = {},
+        .kept_open = services->kept_open};
     // What is to have a deadline is judged by its size: then all of it is looked for first.
     const bool whole = options->deadline_unix_ns != 0;
     async::KeyedPart part = services->part(services->lists_pool, *what.exports,
@@ -162,10 +170,15 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
                             .user = std::move(wishes.user),
                             .local_files = std::move(wishes.local_files)};
   if (const Status status = check_deadline(role, wishes.peer, request); !status) co_return status.error();
+  // Meanwhile somebody may have called under this id. Whose that is is found when the order is given again.
+  if (wishes.order && sessions_.active(wishes.order->id))
+    co_return Error{ErrorCode::kResources, "a session with this id has begun meanwhile: ask again"};
   const auto log_level = static_cast<board::LogLevel>(options->log_level);  // numbered alike (session_log.cc)
-  const Sessions::Task task =
-      begin_now(role, {.names = std::move(peers), .limit_bps = wishes.options.rate_bps.value_or(0)},
-                std::move(request), std::move(sources), log_level);
+  const Sessions::Task task = begin_now(role,
+                                        {.names = std::move(peers),
+                                         .limit_bps = wishes.options.rate_bps.value_or(0),
+                                         .order = std::move(wishes.order)},
+                                        std::move(request), std::move(sources), log_level);
   // Whoever was told its id finds it after the death of anything.
   const Status written = co_await task->journal_settled();
   if (!written) co_return written.error();
@@ -190,7 +203,7 @@ asio::awaitable<Result<Preview>> Starter::preview(Wishes wishes) {
 
 Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Request request,
                                   runtime::OpenSources sources, board::LogLevel log_level) {
-  const std::string id = new_session_id();
+  const std::string id = peers.order ? peers.order->id : new_session_id();
   DCHECK(id.size() == 32, "16 bytes, in hex");
   DCHECK(sources.open.empty() || sources.open.size() == sources.files.size(), "each file has its place");
   services_->logs.begin(id, log_level);
@@ -198,11 +211,16 @@ Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Re
   log::of(log::kSession)
       ->info("session {}: {} {} {} {}, asked for by {}", id.substr(0, 8), sends ? "send" : "get",
              base::counted(request.source_paths.size(), "file"), sends ? "to" : "from",
-             fmt::join(peers.names, ", "), request.user ? "user " + request.user->name : "an operator");
+             fmt::join(peers.names, ", "),
+             peers.order    ? "node " + peers.order->granted.issuer
+             : request.user ? "user " + request.user->name
+                            : "an operator");
   for (const std::string& peer : peers.names)
-    sessions_.note(audit::session_begun(id, role, true, peer, request.user, async::unix_ns()));
+    sessions_.note(audit::session_begun(id, role, true, peer, request.user, async::unix_ns(),
+                                        peers.order ? peers.order->granted.issuer : ""));
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
-  if (services_->places.queue().waiting() != 0)
+  // So they are for another node, whose quotas are looked at then.
+  if (services_->places.queue().waiting() != 0 || peers.order)
     close_sources(peers.names.front(), request, std::exchange(sources, {}).open);
   std::optional<std::vector<catalog::File>> files;
   if (!sources.open.empty()) files = std::move(sources.files);
@@ -212,6 +230,7 @@ Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Re
   for (auto peer = peers.names.begin() + 1; peer != peers.names.end(); ++peer)
     transfer->add_leg(std::move(*peer));
   if (peers.names.size() > 1) transfer->begin_limited(peers.limit_bps);
+  if (peers.order) transfer->begin_granted(std::move(peers.order->granted));
   return sessions_.add(std::move(transfer), std::move(sources));
 }
 

@@ -19,6 +19,8 @@ namespace sluice::node {
 // Of what a source would send (runtime/preview.h).
 using Preview = std::function<Status(const runtime::TakePreview&)>;
 
+std::string new_session_id();  // 32 hex digits, by chance
+
 // May this node begin something with the peer of this name? kConfiguration: nobody knows it, or its address.
 Result<identity::Peer> check_peer(const config::Node& node, const std::string& name);
 
@@ -41,6 +43,7 @@ class Starter {
   struct Peers {
     std::vector<std::string> names;  // one, or several that have the same
     uint64_t limit_bps = 0;          // that was asked for; of several all together
+    std::optional<OrderTaken> order;
   };
   Sessions::Task begin_now(transfer::Role role, Peers peers, transfer::Request request,
                            runtime::OpenSources sources, board::LogLevel log_level);

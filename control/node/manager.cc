@@ -15,9 +15,10 @@ Manager::Manager(asio::io_context& io, const config::Node& node, identity::Ident
                                                     std::move(journal))),
       sessions_(services_),
       starter_(services_, sessions_),
+      orders_(services_, sessions_),
       questions_(services_, sessions_),
       logs_(services_, sessions_),
-      reception_(services_, sessions_),
+      reception_(services_, sessions_, starter_),
       trust_watch_(services_, sessions_, reception_),
       export_watch_(services_, sessions_),
       report_(services_, sessions_, reception_, trust_watch_, export_watch_) {}
@@ -29,7 +30,7 @@ Status Manager::start() {
   const Result<identity::Trust> trust = identity::Trust::load(services_->node);
   if (!trust) return trust.error();
   if (!trust->problems().empty()) return trust->problems().front();
-  if (const Status status = restore(services_, sessions_); !status) return status;
+  if (const Status status = restore(services_, sessions_, orders_); !status) return status;
   if (const Status status = reception_.open(); !status) return status;
   services_->board->start();
   trust_watch_.start();
@@ -40,6 +41,7 @@ Status Manager::start() {
 void Manager::stop() {
   DCHECK(started_, "what stops has started");
   reception_.close();
+  orders_.stop();
   trust_watch_.stop();
   export_watch_.stop();
   sessions_.stop([services = services_] { services->board->stop(); });

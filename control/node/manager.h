@@ -15,6 +15,7 @@
 #include "control/node/begin.h"
 #include "control/node/export_watch.h"
 #include "control/node/logs.h"
+#include "control/node/orders.h"
 #include "control/node/questions.h"
 #include "control/node/reception.h"
 #include "control/node/report.h"
@@ -48,6 +49,7 @@ class Manager {
   Sessions& sessions() { return sessions_; }
   const Sessions& sessions() const { return sessions_; }
   Starter& starter() { return starter_; }
+  Orders& orders() { return orders_; }
   const Questions& questions() const { return questions_; }
   const Logs& logs() const { return logs_; }
   Report& report() { return report_; }
@@ -68,6 +70,7 @@ class Manager {
   bool started_ = false;
   Sessions sessions_;
   Starter starter_;
+  Orders orders_;
   Questions questions_;
   Logs logs_;
   Reception reception_;

@@ -45,7 +45,7 @@ ClockOffset clock_offset(const names::NodeState& peer, int64_t asked_unix_ns, ui
           .round_trip_ns = round_trip_ns};
 }
 
-NamesAsker::NamesAsker(std::shared_ptr<NamesCall> call, const names::Request& request)
+NamesAsker::NamesAsker(std::shared_ptr<SessionlessCall> call, const names::Request& request)
     : call_(std::move(call)) {
   if (const auto* list = std::get_if<names::List>(&request)) list_.emplace(*list);
 }
@@ -67,7 +67,7 @@ asio::awaitable<Result<std::shared_ptr<NamesAsker>>> NamesAsker::ask(
   Result<std::unique_ptr<peer::Connection>> connected = co_await peer::connect(
       *standing, peer, runtime::kConnectTimeoutMs, services->frames, std::move(on_offer));
   if (!connected) co_return connected.error();
-  const auto call = std::make_shared<NamesCall>(services->io, std::shared_ptr(std::move(*connected)));
+  const auto call = std::make_shared<SessionlessCall>(services->io, std::shared_ptr(std::move(*connected)));
   call->begin();
   const std::shared_ptr<NamesAsker> asker(new NamesAsker(call, request));
   if (const Status status = co_await asker->greet(request); !status) co_return status.error();
@@ -79,7 +79,7 @@ asio::awaitable<Status> NamesAsker::greet(const names::Request& request) {
   hello.names = true;
   hello.inquires = true;  // whoever does not know `names` opens nothing
   call_->say(hello);
-  Result<std::optional<NamesCall::Said>> said = co_await call_->next(peer::kHelloTimeout);
+  Result<std::optional<SessionlessCall::Said>> said = co_await call_->next(peer::kHelloTimeout);
   if (!said) co_return said.error();
   if (!said->has_value())
     co_return Error{ErrorCode::kPeerUnreachable,
@@ -120,7 +120,7 @@ Result<NamesAnswer> NamesAsker::take_page(names::Page page) {
   return NamesAnswer{.page = std::move(page), .done = {}, .clock = {}};
 }
 
-Result<NamesAnswer> NamesAsker::take(NamesCall::Said said) {
+Result<NamesAnswer> NamesAsker::take(SessionlessCall::Said said) {
   if (auto* word = std::get_if<names::Word>(&said)) {
     if (auto* page = std::get_if<names::Page>(word)) return take_page(std::move(*page));
     if (auto* done = std::get_if<names::Done>(word)) {
@@ -141,7 +141,7 @@ Result<NamesAnswer> NamesAsker::take(NamesCall::Said said) {
 }
 
 asio::awaitable<Result<NamesAnswer>> NamesAsker::next() {
-  Result<std::optional<NamesCall::Said>> said = co_await call_->next(kNothingYet);
+  Result<std::optional<SessionlessCall::Said>> said = co_await call_->next(kNothingYet);
   if (!said) co_return said.error();
   if (!said->has_value()) co_return NamesAnswer{};
   co_return take(std::move(**said));

@@ -12,7 +12,7 @@
 
 #include "control/names/list_check.h"
 #include "control/names/words.h"
-#include "control/node/names_call.h"
+#include "control/node/sessionless_call.h"
 #include "control/runtime/services.h"
 
 namespace sluice::node {
@@ -48,13 +48,13 @@ class NamesAsker {
   asio::awaitable<Result<NamesAnswer>> next();
 
  private:
-  NamesAsker(std::shared_ptr<NamesCall> call, const names::Request& request);
+  NamesAsker(std::shared_ptr<SessionlessCall> call, const names::Request& request);
   asio::awaitable<Status> greet(const names::Request& request);
-  Result<NamesAnswer> take(NamesCall::Said said);
+  Result<NamesAnswer> take(SessionlessCall::Said said);
   Result<NamesAnswer> take_page(names::Page page);
   Error cut_off(Error error);
 
-  const std::shared_ptr<NamesCall> call_;
+  const std::shared_ptr<SessionlessCall> call_;
   int64_t asked_unix_ns_ = 0;
   uint64_t asked_ns_ = 0;                 // monotonic
   std::optional<names::ListCheck> list_;  // of a list

@@ -65,7 +65,7 @@ Status NamesDesk::check_answers(const std::string& key) const {
 
 asio::awaitable<void> NamesDesk::serve(std::shared_ptr<peer::Connection> connection, transfer::Hello hello) {
   const std::shared_ptr<NamesDesk> self = shared_from_this();
-  const auto call = std::make_shared<NamesCall>(services_->io, std::move(connection));
+  const auto call = std::make_shared<SessionlessCall>(services_->io, std::move(connection));
   std::string asked = "a question about names";
   Status status = transfer::check_hello(hello);
   if (status) status = check_room(call->peer());
@@ -97,7 +97,7 @@ void NamesDesk::stop() {
 }
 
 asio::awaitable<Status> NamesDesk::answer(CallPtr call, std::string* asked) {
-  Result<std::optional<NamesCall::Said>> said = co_await call->next(kRequestTimeout);
+  Result<std::optional<SessionlessCall::Said>> said = co_await call->next(kRequestTimeout);
   if (!said) co_return said.error();
   if (!said->has_value())
     co_return Error{ErrorCode::kStalled, fmt::format("no question came within {} s",
@@ -147,10 +147,10 @@ asio::awaitable<std::invoke_result_t<Job&>> NamesDesk::perform(CallPtr call, Wor
 
 asio::awaitable<Status> NamesDesk::await_credit(CallPtr call, uint64_t sent, uint64_t* granted) {
   for (;;) {
-    std::optional<NamesCall::Said> said = call->take();
+    std::optional<SessionlessCall::Said> said = call->take();
     if (!said) {
       if (sent < *granted && !call->problem()) co_return Status();
-      Result<std::optional<NamesCall::Said>> next = co_await call->next(kCreditTimeout);
+      Result<std::optional<SessionlessCall::Said>> next = co_await call->next(kCreditTimeout);
       if (!next) co_return next.error();
       said = std::move(*next);
     }

@@ -15,7 +15,7 @@
 #include "control/exports/listing.h"
 #include "control/exports/pulse.h"
 #include "control/names/words.h"
-#include "control/node/names_call.h"
+#include "control/node/sessionless_call.h"
 #include "control/runtime/services.h"
 
 namespace sluice::node {
@@ -33,7 +33,7 @@ class NamesDesk : public std::enable_shared_from_this<NamesDesk> {
   void stop();
 
  private:
-  using CallPtr = std::shared_ptr<NamesCall>;
+  using CallPtr = std::shared_ptr<SessionlessCall>;
   // Outlives the call where a thread still works for it.
   struct Work {
     std::shared_ptr<runtime::Services> services;

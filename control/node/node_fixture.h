@@ -28,15 +28,27 @@ class NodeTest : public runtime::RuntimeTest {
     beta_ = *identity::find_peer(root_, "beta");
   }
   ~NodeTest() override {
+    let_go();
     reception_.reset();
     starter_.reset();
     sessions_.reset();
+  }
+  // Threads that close files of sessions answer to this loop: they have done so before it goes.
+  void let_go() {
+    if (!sessions_ || sessions_->stopping()) return;
+    bool stopped = false;
+    sessions_->stop([&stopped] { stopped = true; });
+    io_.restart();
+    for (int turns = 0; !stopped && turns < 1000; ++turns) io_.run_one_for(std::chrono::milliseconds(10));
+    // And what is still to be written into the audit log.
+    for (int turns = 0; io_.run_one_for(std::chrono::milliseconds(30)) != 0 && turns < 100; ++turns) {
+    }
   }
   void have_sessions() {
     serve(*identity::load(root_));
     sessions_ = std::make_unique<Sessions>(services_);
     starter_ = std::make_unique<Starter>(services_, *sessions_);
-    reception_ = std::make_unique<Reception>(services_, *sessions_);
+    reception_ = std::make_unique<Reception>(services_, *sessions_, *starter_);
   }
 
   // What an awaitable comes to, by way of the loop.

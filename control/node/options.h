@@ -7,11 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "control/words/orders.h"
 #include "control/words/terms.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::node {
+
+// By an order of a third node (order_desk.h).
+struct OrderTaken {
+  std::string id;  // of the session
+  transfer::Granted granted;
+};
 
 struct Wishes {
   std::string peer;
@@ -22,6 +29,8 @@ struct Wishes {
   selection::Selection selection;
   std::optional<transfer::User> user;               // who wishes it as himself
   std::optional<transfer::LocalFiles> local_files;  // whose uid is not known yet
+  std::optional<OrderTaken> order;
+  std::string source_node;  // this node only orders it: that one sends
 };
 
 // kUsage: what is missing for a session at all.

@@ -6,6 +6,7 @@
 #include <asio/steady_timer.hpp>
 
 #include "control/audit/lines.h"
+#include "control/node/grants.h"
 #include "control/peer/codec.h"
 #include "control/runtime/standing.h"
 #include "dataplane/base/check.h"
@@ -32,10 +33,19 @@ asio::awaitable<void> say(asio::io_context& io, std::shared_ptr<peer::Connection
   co_await runtime::hang_up(io, std::move(connection));
 }
 
+Error second_presenter(const std::string& peer) {
+  return {ErrorCode::kPeerUntrusted,
+          "node " + peer +
+              " has shown the grant of this session, which was given to another node: the session ends; "
+              "find out how it came there, and order the transfer again"};
+}
+
 }  // namespace
 
-Reception::Reception(std::shared_ptr<runtime::Services> services, Sessions& sessions)
-    : services_(std::move(services)), sessions_(sessions) {}
+Reception::Reception(std::shared_ptr<runtime::Services> services, Sessions& sessions, Starter& starter)
+    : services_(std::move(services)),
+      sessions_(sessions),
+      order_desk_(std::make_shared<OrderDesk>(services_, sessions, starter)) {}
 
 Reception::~Reception() { *alive_ = false; }
 
@@ -59,6 +69,7 @@ Status Reception::open() {
 void Reception::close() {
   listener_.reset();
   names_desk_->stop();
+  order_desk_->stop();
 }
 
 void Reception::take(std::shared_ptr<peer::Connection> connection) {
@@ -90,7 +101,8 @@ asio::awaitable<void> Reception::serve(std::shared_ptr<bool> alive,
   if (!trusted) co_return co_await refuse(std::move(connection), trusted.error(), trusted.error().message);
   const transfer::Hello& hello = std::get<transfer::Hello>(*message);
   if (hello.names) co_return co_await names_desk_->serve(std::move(connection), hello);
-  co_await receive(alive, std::move(connection), hello);
+  if (hello.orders) co_return co_await order_desk_->serve(std::move(connection), hello);
+  co_await receive(alive, std::move(connection), hello, *now);
 }
 
 asio::awaitable<void> Reception::refuse(std::shared_ptr<peer::Connection> connection, Error error,
@@ -100,34 +112,76 @@ asio::awaitable<void> Reception::refuse(std::shared_ptr<peer::Connection> connec
   return say(services_->io, std::move(connection), std::move(words));
 }
 
-asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
-                                         std::shared_ptr<peer::Connection> connection,
-                                         transfer::Hello hello) {
+// What ended while the journal was read is looked up again.
+asio::awaitable<Result<Reception::Known>> Reception::look_up(std::shared_ptr<bool> alive, std::string id) {
   const std::shared_ptr<runtime::Services> services = services_;
-  const std::string peer = connection->peer().name;
   Result<std::optional<transfer::Saved>> saved = std::optional<transfer::Saved>();
   for (uint64_t before = sessions_.ended_count() - 1; before != sessions_.ended_count();) {
-    before = sessions_.ended_count();  // what ended while the journal was read is looked up again
-    auto work = [services, id = hello.session_id] { return services->journal->saved(id, false); };
+    before = sessions_.ended_count();
+    auto work = [services, id] { return services->journal->saved(id, false); };
     saved = co_await services->pool.wait_for(std::move(work));
-    if (!*alive || sessions_.stopping()) co_return;
+    if (!*alive || sessions_.stopping())
+      co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
   }
-  transfer::UnderId known = sessions_.under_id(hello.session_id);
-  if (saved && saved->has_value()) known.record = &(*saved)->record;
-  transfer::Decision decision = transfer::receive_call(peer, hello, known);
-  Status status = saved ? Status() : Status(saved.error());
-  if (status && decision.kind == transfer::CallKind::kNew) status = sessions_.check_room_for(peer);
-  if (!status) {
-    decision = {
-        .kind = transfer::CallKind::kRefused, .error = status.error(), .reason = status.error().message};
+  if (!saved) co_return saved.error();
+  Known known{.saved = std::move(*saved), .under_id = sessions_.under_id(id), .granted = {}};
+  if (known.saved) known.granted = known.saved->record.granted;
+  if (const Sessions::Task task = sessions_.active(id)) known.granted = task->transfer().job().granted;
+  co_return known;
+}
+
+Result<std::optional<transfer::Granted>> Reception::judge(const peer::Connection& connection,
+                                                          const transfer::Hello& hello, const Known& known,
+                                                          const identity::Standing& now) {
+  if (!hello.grant && !known.granted) return std::optional<transfer::Granted>();
+  const std::string& caller = connection.peer().name;
+  const transfer::UnderId& under = known.under_id;
+  const std::vector<std::string>& peers = under.peers;
+  const bool of_record = known.saved && std::ranges::any_of(known.saved->record.legs, [&](const auto& leg) {
+                           return leg.peer == caller;
+                         });
+  const GrantShown shown{
+      .hello = hello,
+      .peer = connection.peer(),
+      .known = known.granted,
+      .knows_session = under.active || known.saved.has_value(),
+      .of_caller = of_record || std::ranges::find(peers, caller) != peers.end(),
+      .began_here = under.active ? under.initiator : known.saved && known.saved->record.initiator};
+  Result<std::optional<transfer::Granted>> granted = judge_grant(shown, now);
+  const Sessions::Task task = sessions_.active(hello.session_id);
+  if (task && !shown.of_caller && is_second_presenter(shown)) {
+    task->post(transfer::Cancel{second_presenter(caller)});
+    granted = second_presenter(caller);
+  }
+  if (!granted)
+    sessions_.note(audit::grant_refused(hello.session_id, caller, granted.error(), async::unix_ns()));
+  return granted;
+}
+
+asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
+                                         std::shared_ptr<peer::Connection> connection, transfer::Hello hello,
+                                         identity::Standing now) {
+  const std::shared_ptr<runtime::Services> services = services_;
+  const std::string peer = connection->peer().name;
+  Result<Known> known = co_await look_up(alive, hello.session_id);
+  if (!*alive || sessions_.stopping()) co_return;
+  if (!known) co_return co_await refuse(std::move(connection), known.error(), known.error().message);
+  const Result<std::optional<transfer::Granted>> granted = judge(*connection, hello, *known, now);
+  if (!granted) co_return co_await refuse(std::move(connection), granted.error(), granted.error().message);
+  if (known->saved) known->under_id.record = &known->saved->record;
+  transfer::Decision decision = transfer::receive_call(peer, hello, known->under_id);
+  if (decision.kind == transfer::CallKind::kNew) {
+    if (const Status room = sessions_.check_room_for(*granted ? (*granted)->issuer : peer); !room)
+      decision = {
+          .kind = transfer::CallKind::kRefused, .error = room.error(), .reason = room.error().message};
   }
   switch (decision.kind) {
     case transfer::CallKind::kRefused:
       DCHECK(decision.error, "whoever is refused hears why");
       co_return co_await refuse(std::move(connection), *decision.error, std::move(decision.reason));
     case transfer::CallKind::kEnded:
-      DCHECK(saved && saved->has_value(), "what is said of an ended session is in the journal");
-      co_return co_await say(services->io, std::move(connection), transfer::ended_answer(**saved));
+      DCHECK(known->saved, "what is said of an ended session is in the journal");
+      co_return co_await say(services->io, std::move(connection), transfer::ended_answer(*known->saved));
     case transfer::CallKind::kNothing:
       co_return co_await say(services->io, std::move(connection), transfer::nothing_answer(hello));
     case transfer::CallKind::kUnknown:
@@ -145,11 +199,12 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
       co_return co_await say(services->io, std::move(connection), transfer::knows_answer(hello, false));
     case transfer::CallKind::kNew:
     case transfer::CallKind::kKnown:
-      co_return take_call(connection, hello);
+      co_return take_call(connection, hello, *granted);
   }
 }
 
-void Reception::take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello) {
+void Reception::take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello,
+                          std::optional<transfer::Granted> granted) {
   Sessions::Task task = sessions_.active(hello.session_id);
   if (!task) {
     const std::string& peer = connection->peer().name;
@@ -157,11 +212,15 @@ void Reception::take_call(const std::shared_ptr<peer::Connection>& connection, c
     sessions_.forget_ended(hello.session_id);
     log::of(log::kPeer)
         ->info("{} ({}) opens session {}", peer, connection->remote_address(), hello.session_id.substr(0, 8));
-    sessions_.note(
-        audit::session_begun(hello.session_id, transfer::Role::kUnknown, false, peer, {}, async::unix_ns()));
-    task = sessions_.add(std::make_unique<transfer::Transfer>(services_->settings, hello.session_id, peer,
-                                                              async::unix_ns(), async::monotonic_ns()),
-                         {});
+    sessions_.note(audit::session_begun(hello.session_id, transfer::Role::kUnknown, false, peer, {},
+                                        async::unix_ns(), granted ? granted->issuer : ""));
+    auto transfer = std::make_unique<transfer::Transfer>(services_->settings, hello.session_id, peer,
+                                                         async::unix_ns(), async::monotonic_ns());
+    if (granted) transfer->begin_granted(std::move(*granted));
+    task = sessions_.add(std::move(transfer), {});
+  } else if (const auto& has = task->transfer().job().granted;
+             has && granted && !(has->grant == granted->grant)) {
+    task->post(transfer::GrantRenewed{std::move(*granted)});
   }
   DCHECK(task->transfer().id() == hello.session_id, "a call goes to the session of its id");
   task->peer_called(connection, hello);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "control/node/names_desk.h"
+#include "control/node/order_desk.h"
 #include "control/node/sessions.h"
 #include "control/peer/connection.h"
 
@@ -20,8 +21,8 @@ namespace sluice::node {
 
 class Reception {
  public:
-  // `sessions` outlives it.
-  Reception(std::shared_ptr<runtime::Services> services, Sessions& sessions);
+  // `sessions` and `starter` outlive it.
+  Reception(std::shared_ptr<runtime::Services> services, Sessions& sessions, Starter& starter);
   ~Reception();
   Reception(const Reception&) = delete;
   Reception& operator=(const Reception&) = delete;
@@ -38,14 +39,26 @@ class Reception {
  private:
   asio::awaitable<void> serve(std::shared_ptr<bool> alive, std::shared_ptr<peer::Connection> connection);
   asio::awaitable<void> receive(std::shared_ptr<bool> alive, std::shared_ptr<peer::Connection> connection,
-                                transfer::Hello hello);
+                                transfer::Hello hello, identity::Standing now);
   // Says the error, and logs the reason.
   asio::awaitable<void> refuse(std::shared_ptr<peer::Connection> connection, Error error, std::string reason);
-  void take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello);
+  struct Known {                           // of the session that a call names
+    std::optional<transfer::Saved> saved;  // in the journal
+    transfer::UnderId under_id;
+    std::optional<transfer::Granted> granted;
+  };
+  asio::awaitable<Result<Known>> look_up(std::shared_ptr<bool> alive, std::string id);
+  // By its grant, if it shows one, or has to.
+  Result<std::optional<transfer::Granted>> judge(const peer::Connection& connection,
+                                                 const transfer::Hello& hello, const Known& known,
+                                                 const identity::Standing& now);
+  void take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello,
+                 std::optional<transfer::Granted> granted);
 
   const std::shared_ptr<runtime::Services> services_;
   Sessions& sessions_;
   const std::shared_ptr<NamesDesk> names_desk_ = std::make_shared<NamesDesk>(services_);
+  const std::shared_ptr<OrderDesk> order_desk_;
   std::unique_ptr<peer::Listener> listener_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // coroutines may outlive this object
 };

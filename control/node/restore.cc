@@ -24,7 +24,8 @@ void expect(const std::vector<transfer::Record>& records, runtime::Services& ser
     for (const transfer::Record& record : records) {
       sessions.started_before(record.started_unix_ns);
       const bool began = transfer::agreement_of(record) != nullptr;
-      if (record.initiator && began == had_begun && record.state == transfer::RecordState::kActive)
+      if (record.initiator && !record.ordered && began == had_begun &&
+          record.state == transfer::RecordState::kActive)
         services.places.expect(record.id, record.priority, transfer::share_of(record.request));
     }
   }
@@ -32,7 +33,7 @@ void expect(const std::vector<transfer::Record>& records, runtime::Services& ser
 
 }  // namespace
 
-Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& sessions) {
+Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& sessions, Orders& orders) {
   if (const Status status = services->journal->forget_ended(kEndedInJournal); !status) return status;
   const Result<std::vector<transfer::Record>> records = services->journal->sessions();
   if (!records) return records.error();
@@ -46,6 +47,10 @@ Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& ses
     const bool has_ended = transfer::has_ended(record.state);
     if (has_ended && is_over(record) && too_old != 0) {
       --too_old;
+      continue;
+    }
+    if (record.ordered) {
+      orders.restore(record);
       continue;
     }
     const Result<std::optional<transfer::Saved>> saved = services->journal->saved(record.id, !has_ended);

@@ -6,10 +6,11 @@
 
 #include <memory>
 
+#include "control/node/orders.h"
 #include "control/node/sessions.h"
 
 namespace sluice::node {
 
-Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& sessions);
+Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& sessions, Orders& orders);
 
 }  // namespace sluice::node

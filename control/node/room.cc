@@ -47,7 +47,9 @@ Status Sessions::check_room(const std::optional<transfer::User>& user) const {
 Status Sessions::check_room_for(const std::string& peer) const {
   const auto count = std::ranges::count_if(tasks_, [&peer](const Task& task) {
     const transfer::Transfer& transfer = task->transfer();
-    return !transfer.ended() && !transfer.initiator() && transfer.peer() == peer;
+    const std::optional<transfer::Granted>& granted = transfer.job().granted;
+    const bool of_peer = granted ? granted->issuer == peer : !transfer.initiator() && transfer.peer() == peer;
+    return !transfer.ended() && of_peer;
   });
   const config::Node& node = services_->node;
   if (static_cast<uint64_t>(count) < node.sessions_per_peer + node.queue_max / 2) return check_room();

@@ -29,6 +29,7 @@ std::vector<transfer::View> Sessions::list() const {
   for (const Task& task : tasks_) {
     if (!task->transfer().ended()) all.push_back(task->view());
   }
+  if (elsewhere_) std::ranges::move(elsewhere_->views(), std::back_inserter(all));
   std::stable_sort(all.begin(), all.end(), [](const transfer::View& a, const transfer::View& b) {
     return a.started_unix_ns < b.started_unix_ns;
   });
@@ -46,6 +47,11 @@ std::vector<transfer::View> Sessions::overviews() const {
   for (const Task& task : tasks_) {
     if (!task->transfer().ended()) views.push_back(task->transfer().overview(async::monotonic_ns()));
   }
+  if (!elsewhere_) return views;
+  for (transfer::View& view : elsewhere_->views()) {
+    view.files.clear();
+    views.push_back(std::move(view));
+  }
   return views;
 }
 
@@ -58,6 +64,9 @@ Result<transfer::View> Sessions::find(const std::string& id) const {
   for (const Task& task : tasks_) {
     if (matches(task->transfer().id()) && !task->transfer().ended()) found.push_back(task->view());
   }
+  if (elsewhere_)
+    std::ranges::copy_if(elsewhere_->views(), std::back_inserter(found),
+                         [&matches](const transfer::View& view) { return matches(view.id); });
   if (found.size() == 1) return std::move(found.front());
   if (found.empty())
     return Error{ErrorCode::kUsage, fmt::format("no session \"{}\": see 'sluice session list'", id)};
@@ -108,17 +117,23 @@ Sessions::Task Sessions::add(std::unique_ptr<transfer::Transfer> transfer, runti
   return task;
 }
 
+void Sessions::note_end(transfer::View view) {
+  const ErrorCode code = view.error ? view.error->code : ErrorCode::kOk;
+  const std::string id = view.id;
+  if (!remember(std::move(view))) return;
+  DCHECK(code <= kErrorCodeLast, "an end has one of the codes");
+  ++ended_by_code_[static_cast<size_t>(code)];
+  DCHECK(ended_.back().id == id, "the newest of those that have ended");
+  note(audit::session_ended(ended_.back(), async::unix_ns()));
+}
+
+void Sessions::ended_elsewhere(transfer::View view) {
+  note_end(std::move(view));
+  news_();
+}
+
 void Sessions::changed(runtime::TransferTask& task) {
-  if (task.transfer().ended()) {
-    transfer::View view = task.view();
-    const ErrorCode code = view.error ? view.error->code : ErrorCode::kOk;
-    if (remember(std::move(view))) {
-      DCHECK(code <= kErrorCodeLast, "an end has one of the codes");
-      ++ended_by_code_[static_cast<size_t>(code)];
-      DCHECK(ended_.back().id == task.transfer().id(), "the newest of those that have ended");
-      note(audit::session_ended(ended_.back(), async::unix_ns()));
-    }
-  }
+  if (task.transfer().ended()) note_end(task.view());
   if (task.over()) {
     const size_t let_go = std::erase_if(tasks_, [&task](const Task& each) { return each.get() == &task; });
     DCHECK(let_go == 1, "a task is let go of once");
@@ -181,13 +196,24 @@ asio::awaitable<Result<transfer::View>> Sessions::tell(Task task, transfer::Even
   co_return task->view();
 }
 
-asio::awaitable<Result<transfer::View>> Sessions::cancel(std::string id) {
+asio::awaitable<Result<transfer::View>> Sessions::cancel(std::string id, std::string by) {
+  if (elsewhere_ && elsewhere_->has(id)) {
+    const transfer::OrderWish wish{.kind = transfer::OrderWishKind::kCancel};
+    co_return co_await elsewhere_->wish(id, wish);
+  }
   const Result<Task> task = find_active(id);
   if (!task) co_return task.error();
-  co_return co_await tell(*task, transfer::Cancel{});
+  transfer::Cancel cancel;
+  if (!by.empty())
+    cancel.reason = Error{ErrorCode::kCancelled, "cancelled by node " + by + ", which ordered it"};
+  co_return co_await tell(*task, std::move(cancel));
 }
 
 asio::awaitable<Result<transfer::View>> Sessions::pause(std::string id) {
+  if (elsewhere_ && elsewhere_->has(id)) {
+    const transfer::OrderWish wish{.kind = transfer::OrderWishKind::kPause};
+    co_return co_await elsewhere_->wish(id, wish);
+  }
   const Result<Task> task = find_active(id);
   if (!task) co_return task.error();
   if (const Status status = (*task)->transfer().may_pause(); !status) co_return status.error();
@@ -195,6 +221,10 @@ asio::awaitable<Result<transfer::View>> Sessions::pause(std::string id) {
 }
 
 asio::awaitable<Result<transfer::View>> Sessions::go_on(std::string id) {
+  if (elsewhere_ && elsewhere_->has(id)) {
+    const transfer::OrderWish wish{.kind = transfer::OrderWishKind::kContinue};
+    co_return co_await elsewhere_->wish(id, wish);
+  }
   const Result<Task> task = find_active(id);
   if (!task) co_return task.error();
   if (const Status status = (*task)->transfer().may_continue(); !status) co_return status.error();
@@ -202,6 +232,10 @@ asio::awaitable<Result<transfer::View>> Sessions::go_on(std::string id) {
 }
 
 asio::awaitable<Result<transfer::View>> Sessions::limit(std::string id, uint64_t limit_bps) {
+  if (elsewhere_ && elsewhere_->has(id)) {
+    const transfer::OrderWish wish{.kind = transfer::OrderWishKind::kLimit, .rate_bps = limit_bps};
+    co_return co_await elsewhere_->wish(id, wish);
+  }
   const Result<Task> task = find_active(id);
   if (!task) co_return task.error();
   if (const Status status = (*task)->transfer().may_limit(); !status) co_return status.error();
@@ -210,6 +244,9 @@ asio::awaitable<Result<transfer::View>> Sessions::limit(std::string id, uint64_t
 
 asio::awaitable<Result<transfer::View>> Sessions::prioritize(std::string id, int32_t priority) {
   if (const Status status = check_priority(priority); !status) co_return status.error();
+  if (elsewhere_ && elsewhere_->has(id))
+    co_return Error{ErrorCode::kUsage,
+                    "the session is in the queue of the node that sends: an operator there may"};
   const Result<Task> task = find_active(id);
   if (!task) co_return task.error();
   if (const Status status = (*task)->transfer().may_prioritize(); !status) co_return status.error();

@@ -23,6 +23,15 @@
 
 namespace sluice::node {
 
+// Sessions of other nodes that this one has ordered, and follows (orders.h).
+class Elsewhere {
+ public:
+  virtual ~Elsewhere() = default;
+  virtual std::vector<transfer::View> views() const = 0;  // that have not ended
+  virtual bool has(const std::string& id) const = 0;      // the one whose id begins so, and no other's
+  virtual asio::awaitable<Result<transfer::View>> wish(std::string id, transfer::OrderWish wish) = 0;
+};
+
 class Sessions {
  public:
   using Task = std::shared_ptr<runtime::TransferTask>;
@@ -47,11 +56,14 @@ class Sessions {
   exports::Exports exports_of(const transfer::View& view) const;
 
   // ---- what an operator changes: answered once the journal has it, so that it outlives a crash ----
-  asio::awaitable<Result<transfer::View>> cancel(std::string id);
+  // `by`: a node that has ordered it; empty: an operator of this one.
+  asio::awaitable<Result<transfer::View>> cancel(std::string id, std::string by = "");
   asio::awaitable<Result<transfer::View>> pause(std::string id);
   asio::awaitable<Result<transfer::View>> go_on(std::string id);
   asio::awaitable<Result<transfer::View>> limit(std::string id, uint64_t limit_bps);  // 0: as agreed upon
   asio::awaitable<Result<transfer::View>> prioritize(std::string id, int32_t priority);
+  // It outlives this object, or is taken back with nullptr.
+  void follow(Elsewhere* elsewhere) { elsewhere_ = elsewhere; }
   // `news` is called whenever one has ended; one listener.
   void when_ended(std::function<void()> news) { news_ = std::move(news); }
 
@@ -61,11 +73,12 @@ class Sessions {
   Status check_room_for(const std::string& peer) const;  // one that this peer begins
   // Its id is free (active()). It runs from here on.
   Task add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources);
-  bool remember(transfer::View view);        // one that has ended; false: it was known already
-  void forget_ended(const std::string& id);  // it is begun anew under its id
-  void note(std::string line);               // in the audit log, in the order of the calls
-  int64_t next_start_ns();                   // unix; the order of sessions is that of their starts
-  void started_before(int64_t unix_ns);      // a former control began one then
+  void ended_elsewhere(transfer::View view);  // one that this node has ordered
+  bool remember(transfer::View view);         // one that has ended; false: it was known already
+  void forget_ended(const std::string& id);   // it is begun anew under its id
+  void note(std::string line);                // in the audit log, in the order of the calls
+  int64_t next_start_ns();                    // unix; the order of sessions is that of their starts
+  void started_before(int64_t unix_ns);       // a former control began one then
   uint64_t ended_count() const { return ended_count_; }  // so many were ever remembered
   // By their codes, in this life of the daemon.
   const decltype(metrics::NodeFigures::ended)& ended_by_code() const { return ended_by_code_; }
@@ -77,11 +90,13 @@ class Sessions {
 
  private:
   asio::awaitable<Result<transfer::View>> tell(Task task, transfer::Event wish);
+  void note_end(transfer::View view);
   void changed(runtime::TransferTask& task);
 
   const std::shared_ptr<runtime::Services> services_;
   async::Pool::Serial audit_queue_ = services_->pool.serial();
   std::function<void()> news_ = [] {};
+  Elsewhere* elsewhere_ = nullptr;
   std::vector<Task> tasks_;
   std::deque<transfer::View> ended_;
   uint64_t ended_count_ = 0;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "control/grant/grant.h"
 #include "control/runtime/leg_stream.h"
 #include "control/runtime/standing.h"
 #include "dataplane/base/check.h"
@@ -59,6 +60,11 @@ void TrustWatch::look(const identity::Standing& now) {
   reception_.expect(addresses_of(*now.trust));
   std::vector<identity::Expiry> expiries = identity::expiries_of(now);
   for (const Sessions::Task& task : sessions_.tasks()) {
+    if (const std::optional<transfer::Granted>& granted = task->transfer().job().granted;
+        granted && !task->over()) {
+      const Status still = grant::check_still(*granted, *now.trust, async::unix_ns());
+      if (!still) task->post(transfer::Cancel{still.error()});
+    }
     const std::shared_ptr<peer::Connection> stream = task->stream();
     if (!stream) continue;
     const identity::Peer& peer = stream->peer();

@@ -77,6 +77,7 @@ Json statement_of(const api::Session& session, Json self, Json peers) {
   return {{"statement", kSchema},
           {"session", session.id()},
           {"direction", session.direction()},
+          {"ordered_by", session.ordered_by()},
           {"node", std::move(self)},
           {peers.is_array() ? "peers" : "peer", std::move(peers)},
           {"started", base::utc_text(session.started_unix_ns())},
@@ -95,6 +96,10 @@ Result<Json> make_receipt(const std::filesystem::path& node_directory, const api
     return Error{ErrorCode::kUsage, "session " + session.id().substr(0, kIdShown) + " is " +
                                         api::state_name(session) +
                                         ": there are receipts of what has succeeded"};
+  if (!session.from().empty())
+    return Error{ErrorCode::kUsage, "session " + session.id().substr(0, kIdShown) +
+                                        ": this node has only ordered it; ask for a receipt at " +
+                                        session.from() + " or " + session.peer() + ", under the same id"};
   const Result<identity::Identity> self = identity::load(node_directory);
   if (!self) return self.error();
   Result<Json> peers = peers_of(node_directory, session);

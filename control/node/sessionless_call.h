@@ -1,5 +1,5 @@
-// A control connection that is about names, at either end: its reader, its Heartbeats, and how long a silent
-// peer is waited for. docs/WIRE.md, 2.6.
+// A control connection that carries no session, at either end: about names (docs/WIRE.md, 2.6) or about an
+// order (2.13). Its reader, its Heartbeats, and how long a silent peer is waited for.
 //
 // On the loop's thread. What the peer says is kept until it is asked for; more than an honest peer has under
 // way ends the call.
@@ -22,11 +22,13 @@
 
 namespace sluice::node {
 
-class NamesCall : public std::enable_shared_from_this<NamesCall> {
+class SessionlessCall : public std::enable_shared_from_this<SessionlessCall> {
  public:
   using Said = std::variant<names::Word, transfer::Message>;
 
-  NamesCall(asio::io_context& io, std::shared_ptr<peer::Connection> connection);
+  // `stage`: how long its messages may be.
+  SessionlessCall(asio::io_context& io, std::shared_ptr<peer::Connection> connection,
+                  peer::Stage stage = peer::Stage::kGreeting);
 
   void begin();
   void say(const transfer::Message& message);
@@ -41,13 +43,14 @@ class NamesCall : public std::enable_shared_from_this<NamesCall> {
   std::optional<Said> take();  // without waiting
   const std::optional<Error>& problem() const { return problem_; }
   const std::string& peer() const { return peer_; }
+  const identity::Peer& node() const { return connection_->peer(); }
 
   // What was said leaves, then the connection closes. The first reason stays.
   void end(Error reason);
 
  private:
-  static asio::awaitable<void> read(std::shared_ptr<NamesCall> self);
-  static asio::awaitable<void> beat(std::shared_ptr<NamesCall> self);
+  static asio::awaitable<void> read(std::shared_ptr<SessionlessCall> self);
+  static asio::awaitable<void> beat(std::shared_ptr<SessionlessCall> self);
   void hear(const peer::PeerMessage& message);
 
   asio::io_context& io_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/node/names_call.h"
+#include "control/node/sessionless_call.h"
 
 #include <fmt/format.h>
 
@@ -24,24 +24,25 @@ constexpr size_t kSaidMax = names::kPagesAhead + 16;  // and words on how much m
 
 }  // namespace
 
-NamesCall::NamesCall(asio::io_context& io, std::shared_ptr<peer::Connection> connection)
+SessionlessCall::SessionlessCall(asio::io_context& io, std::shared_ptr<peer::Connection> connection,
+                                 peer::Stage stage)
     : io_(io),
       connection_(std::move(connection)),
       peer_(connection_->peer().name),
       changed_(io),
       ended_(io),
       heard_(steady_clock::now()) {
-  connection_->set_stage(peer::Stage::kGreeting);  // no message about names is longer
+  connection_->set_stage(stage);
 }
 
-void NamesCall::begin() {
+void SessionlessCall::begin() {
   DCHECK(!begun_, "a connection has one reader");
   begun_ = true;
   asio::co_spawn(io_, read(shared_from_this()), asio::detached);
   asio::co_spawn(io_, beat(shared_from_this()), asio::detached);
 }
 
-asio::awaitable<void> NamesCall::read(std::shared_ptr<NamesCall> self) {
+asio::awaitable<void> SessionlessCall::read(std::shared_ptr<SessionlessCall> self) {
   for (;;) {
     const Result<peer::PeerMessage> received = co_await self->connection_->receive();
     if (!received) {
@@ -53,7 +54,7 @@ asio::awaitable<void> NamesCall::read(std::shared_ptr<NamesCall> self) {
   }
 }
 
-void NamesCall::hear(const peer::PeerMessage& message) {
+void SessionlessCall::hear(const peer::PeerMessage& message) {
   heard_ = steady_clock::now();
   std::optional<Said> said;
   if (std::optional<names::Word> word = peer::word_from_wire(message)) {
@@ -79,7 +80,7 @@ void NamesCall::hear(const peer::PeerMessage& message) {
   changed_.notify();
 }
 
-asio::awaitable<void> NamesCall::beat(std::shared_ptr<NamesCall> self) {
+asio::awaitable<void> SessionlessCall::beat(std::shared_ptr<SessionlessCall> self) {
   for (;;) {
     co_await self->ended_.wait_for(kHeartbeat);  // a caller's first word is its Hello
     if (self->problem_) co_return;
@@ -91,27 +92,27 @@ asio::awaitable<void> NamesCall::beat(std::shared_ptr<NamesCall> self) {
   }
 }
 
-void NamesCall::say(const transfer::Message& message) {
+void SessionlessCall::say(const transfer::Message& message) {
   if (!problem_) (void)connection_->send(peer::to_wire(message));
 }
 
-void NamesCall::say(const names::Word& word) {
+void SessionlessCall::say(const names::Word& word) {
   if (!problem_) (void)connection_->send(peer::to_wire(word));
 }
 
-std::optional<NamesCall::Said> NamesCall::take() {
+std::optional<SessionlessCall::Said> SessionlessCall::take() {
   if (said_.empty()) return std::nullopt;
   std::optional<Said> said = std::move(said_.front());
   said_.pop_front();
   return said;
 }
 
-asio::awaitable<void> NamesCall::wait_for_wake(std::chrono::nanoseconds limit) {
+asio::awaitable<void> SessionlessCall::wait_for_wake(std::chrono::nanoseconds limit) {
   if (!problem_) co_await changed_.wait_for(limit);
 }
 
-asio::awaitable<void> NamesCall::flush_within(std::chrono::seconds limit) {
-  const std::shared_ptr<NamesCall> self = shared_from_this();
+asio::awaitable<void> SessionlessCall::flush_within(std::chrono::seconds limit) {
+  const std::shared_ptr<SessionlessCall> self = shared_from_this();
   const auto timer = std::make_shared<asio::steady_timer>(io_, limit);
   timer->async_wait([self, timer, limit](const asio::error_code& error) {
     if (!error)
@@ -123,8 +124,9 @@ asio::awaitable<void> NamesCall::flush_within(std::chrono::seconds limit) {
 }
 
 // What was said before the end still counts.
-asio::awaitable<Result<std::optional<NamesCall::Said>>> NamesCall::next(std::chrono::nanoseconds limit) {
-  const std::shared_ptr<NamesCall> self = shared_from_this();
+asio::awaitable<Result<std::optional<SessionlessCall::Said>>> SessionlessCall::next(
+    std::chrono::nanoseconds limit) {
+  const std::shared_ptr<SessionlessCall> self = shared_from_this();
   const auto until = steady_clock::now() + limit;
   for (;;) {
     if (std::optional<Said> said = take()) co_return std::move(said);
@@ -135,7 +137,7 @@ asio::awaitable<Result<std::optional<NamesCall::Said>>> NamesCall::next(std::chr
   }
 }
 
-void NamesCall::end(Error reason) {
+void SessionlessCall::end(Error reason) {
   if (problem_) return;
   problem_ = std::move(reason);
   connection_->set_stage(peer::Stage::kOver);
