@@ -133,6 +133,13 @@ bool names_one_file(const api::Session& session) {
   return session.files_size() == 1 && session.names().total() <= 1;
 }
 
+std::string direction_text(const api::Session& session) {
+  std::string text = session.direction();
+  if (!session.from().empty()) text += ", " + session.from() + " sends to " + session.peer();
+  if (!session.ordered_by().empty()) text += ", ordered by " + session.ordered_by();
+  return printable(text);
+}
+
 std::string session_subject(const api::Session& session) {
   if (names_one_file(session)) return printable(last_component(session.files(0).source()));
   const uint64_t left_out = session.names().left_out();

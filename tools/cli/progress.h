@@ -21,6 +21,8 @@ std::string bytes_text(const api::Session& session);
 // Name of the only file, "3 files (1 done)", or, where directories and links may be among them, "3 names (1
 // done)".
 std::string session_subject(const api::Session& session);
+// "send", and who has ordered it; of one that this node has ordered, of whom.
+std::string direction_text(const api::Session& session);
 // Of that what fits where there is little room: "1/3 files".
 std::string short_subject(const api::Session& session);
 // Chunks reported lost, of all that were sent.

@@ -15,6 +15,8 @@
 namespace sluice::cli {
 namespace {
 
+using Sources = google::protobuf::RepeatedPtrField<std::string>;
+
 constexpr size_t kSourcesBytesMax = 8U << 20;  // of one session: a request of gRPC holds them
 
 // The files of one pattern.
@@ -67,10 +69,10 @@ bool is_a_name(api::Client& client, const std::string& peer, const std::string& 
          ((*found)->type() == api::NameEntry::FILE || (*found)->type() == api::NameEntry::DIRECTORY);
 }
 
-Status replace_one(api::Client& client, const std::string& pattern, api::GetRequest& request,
+Status replace_one(api::Client& client, const std::string& node, const std::string& pattern, Sources& sources,
                    std::ostream& err) {
   api::ListNamesRequest list;
-  list.set_peer(request.peer());
+  list.set_peer(node);
   list.set_path(pattern);
   list.set_glob(true);
   Fitting fitting(pattern);
@@ -79,15 +81,15 @@ Status replace_one(api::Client& client, const std::string& pattern, api::GetRequ
   if (fitting.problem()) return *fitting.problem();
   const bool none =
       fitting.files().empty() && (status || status.error().code == ErrorCode::kSourceUnreadable);
-  if (none && is_a_name(client, request.peer(), pattern)) {
-    request.add_sources(pattern);
+  if (none && is_a_name(client, node, pattern)) {
+    *sources.Add() = pattern;
     return {};
   }
   if (!status) return status.error();
-  const std::string shown = request.peer() + ":" + escaped(pattern);
+  const std::string shown = node + ":" + escaped(pattern);
   if (fitting.files().empty())
     return Error{ErrorCode::kSourceUnreadable, shown + ": no file fits; look with 'sluice ls'"};
-  for (std::string& file : fitting.files()) request.add_sources(std::move(file));
+  for (std::string& file : fitting.files()) *sources.Add() = std::move(file);
   if (fitting.left_out() != 0)
     err << "sluice: " << shown << ": left out what fits and is no file: " << fitting.left_out() << "\n"
         << std::flush;
@@ -98,14 +100,17 @@ Status replace_one(api::Client& client, const std::string& pattern, api::GetRequ
 
 Status replace_patterns(api::Client& client, const TransferFlags& flags, api::TransferRequest& request,
                         std::ostream& err) {
-  auto* get = std::get_if<api::GetRequest>(&request);
-  if (get == nullptr || flags.literal) return {};
-  const std::vector<std::string> sources(get->sources().begin(), get->sources().end());
-  get->clear_sources();
-  for (const std::string& source : sources) {
+  auto* const get = std::get_if<api::GetRequest>(&request);
+  auto* const send = std::get_if<api::SendRequest>(&request);
+  const std::string node = get != nullptr ? get->peer() : send->from();
+  if (node.empty() || flags.literal) return {};  // the shell has done it
+  Sources& sources = get != nullptr ? *get->mutable_sources() : *send->mutable_sources();
+  const std::vector<std::string> written(sources.begin(), sources.end());
+  sources.Clear();
+  for (const std::string& source : written) {
     if (!names::is_pattern(source)) {
-      get->add_sources(source);
-    } else if (Status status = replace_one(client, source, *get, err); !status) {
+      *sources.Add() = source;
+    } else if (Status status = replace_one(client, node, source, sources, err); !status) {
       return status;
     }
   }

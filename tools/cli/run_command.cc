@@ -114,8 +114,11 @@ class Runner {
     if (exit_code_ == 0) exit_code_ = *code;
   }
   Result<api::TransferRequest> request_of(const RunTransfer& transfer) {
-    auto request =
-        transfer_request(transfer.direction, transfer.flags, context_.environment.working_directory, nullptr);
+    const auto node = client_->node();
+    if (!node) return node.error();
+    const auto knows = [&node](const std::string& name) { return api::knows_peer(*node, name); };
+    auto request = transfer_request(transfer.direction, transfer.flags,
+                                    context_.environment.working_directory, nullptr, knows);
     if (!request) return request.error();
     const Status status = replace_patterns(*client_, transfer.flags, *request, context_.environment.err);
     if (!status) return status.error();

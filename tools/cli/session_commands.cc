@@ -94,7 +94,7 @@ std::string details(const api::Session& s) {
   add("waiting for", printable(s.waiting_for()));
   if (!s.error().empty())
     add("error", fmt::format("{} ({}, {})", printable(s.error()), s.error_name(), s.error_code()));
-  add("direction", printable(s.direction()));
+  add("direction", direction_text(s));
   add("peer", printable(s.peer()));
   add("bytes", fmt::format("{} of {}{}", s.bytes_done(), s.bytes_total(), so_far(s)));
   add("rate", s.has_rate_bps() ? format_rate(s.rate_bps()) : "");

@@ -79,10 +79,11 @@ Row row(const api::Session& session, size_t id_bytes, size_t columns, int64_t un
   const size_t peer_columns =
       std::clamp(columns - std::min(columns, others), kPeerColumnsMin, kPeerColumnsMax);
   const bool sends = session.direction().ends_with("send");
+  const std::string way = !session.from().empty() ? session.from() + " to " : sends ? "to " : "from ";
   Row cells = {{printable(session.id().substr(0, id_bytes))},
                {format_date(session.started_unix_ns(), unix_now_ns)},
                {api::state_name(session)},
-               {(sends ? "to " : "from ") + shorten(peer_text(session), peer_columns)},
+               {way + shorten(peer_text(session), peer_columns)},
                {done_text(session), true},
                {format_bytes(session.bytes_total()) + (session.listing() ? "+" : ""), true}};
   if (columns >= kWideColumns) cells.push_back({format_duration(session.elapsed_s()), true});

@@ -57,6 +57,7 @@ class Sync {
         [](const auto& one) -> const auto& { return one.options(); }, request_);
     api::CompareRequest asked;
     asked.set_peer(sides_.peer);
+    asked.set_own_node(sides_.own);
     asked.set_own_path(sides_.from_peer ? sides_.destination : sides_.source);
     asked.set_peer_path(sides_.from_peer ? sides_.source : sides_.destination);
     asked.set_from_peer(sides_.from_peer);
@@ -142,8 +143,10 @@ class Sync {
   // looked at stays as it is. The root of a peer's export is its operator's.
   void send_top() {
     if (exit_code_ != 0 || (!sides_.from_peer && sides_.destination.find('/') == std::string::npos)) return;
-    const std::optional<Top> own = own_top(sides_.from_peer ? sides_.destination : sides_.source);
-    const std::optional<Top> theirs = peers_top(sides_.from_peer ? sides_.source : sides_.destination);
+    const std::string& path = sides_.from_peer ? sides_.destination : sides_.source;
+    const std::optional<Top> own = sides_.own.empty() ? own_top(path) : peers_top(sides_.own, path);
+    const std::optional<Top> theirs =
+        peers_top(sides_.peer, sides_.from_peer ? sides_.source : sides_.destination);
     if (!own || !theirs || *own == *theirs) return;
     const SyncPlan::List nothing_in_it;
     send_one(&nothing_in_it);
@@ -160,8 +163,8 @@ class Sync {
     return Top{.mode = info.st_mode & 0777,
                .mtime_ns = base::file_time_ns(info.st_mtim.tv_sec, info.st_mtim.tv_nsec)};
   }
-  std::optional<Top> peers_top(const std::string& path) {
-    const auto found = client_->look_at(sides_.peer, path);
+  std::optional<Top> peers_top(const std::string& node, const std::string& path) {
+    const auto found = client_->look_at(node, path);
     if (!found || !found->has_value()) return std::nullopt;
     return Top{.mode = (*found)->mode() & 0777, .mtime_ns = base::file_time_of(**found)};
   }
@@ -281,6 +284,7 @@ class Sync {
   api::Json counts() const {
     return {{"schema", "sluice.sync.v1"},
             {"node", sides_.peer},
+            {"from", sides_.own},
             {"source", sides_.source},
             {"destination", sides_.destination},
             {"dry_run", flags_.dry_run},

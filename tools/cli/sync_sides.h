@@ -14,6 +14,7 @@ namespace sluice::cli {
 
 struct Sides {
   std::string peer;
+  std::string own;  // the node in place of this one; empty: this one
   bool from_peer = false;
   std::string source;
   std::string destination;
@@ -21,6 +22,7 @@ struct Sides {
 
   explicit Sides(const api::TransferRequest& request) {
     if (const auto* const send = std::get_if<api::SendRequest>(&request)) {
+      own = send->from();
       set(send->peer(), send->sources(0), send->destination());
     } else {
       const auto& get = std::get<api::GetRequest>(request);

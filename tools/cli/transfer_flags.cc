@@ -235,13 +235,31 @@ Status check_sync(const TransferFlags& flags, const std::string& source, const s
   return {};
 }
 
+// What needs a look at the source from here.
+Status check_between(const TransferFlags& flags) {
+  const auto wrong = [](const std::string& what) { return Error{ErrorCode::kUsage, what}; };
+  if (flags.dry_run && !flags.sync)
+    return wrong("--dry-run: not between two other nodes; 'sluice ls -R NODE:PATH' tells what would be sent");
+  if (!flags.from.empty())
+    return wrong("--from: several sources send to this node; PATH is local, ./ before it says so");
+  return {};
+}
+
 }  // namespace
 
 Result<api::TransferRequest> transfer_request(Direction direction, const TransferFlags& flags,
                                               const std::filesystem::path& working_directory,
-                                              std::istream* input) {
-  if (direction == Direction::kSend) {
-    auto request = send_request(flags.paths, working_directory);
+                                              std::istream* input, const KnowsNode& knows) {
+  const bool sends = direction == Direction::kSend;
+  const auto between = knows ? two_nodes(flags.paths, sends, knows, working_directory)
+                             : Result<std::optional<api::SendRequest>>(std::nullopt);
+  if (!between) return between.error();
+  if (*between) {
+    if (const Status possible = check_between(flags); !possible) return possible.error();
+  }
+  if (sends || *between) {
+    auto request =
+        *between ? Result<api::SendRequest>(**between) : send_request(flags.paths, working_directory);
     if (!request) return request.error();
     if (auto ok = check_sync(flags, request->sources(0), request->destination()); !ok) return ok.error();
     if (auto ok = set_options(flags, *request->mutable_options()); !ok) return ok.error();

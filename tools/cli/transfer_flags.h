@@ -17,6 +17,7 @@
 #include "control/proto/api.pb.h"
 #include "control/selection/selection.h"
 #include "dataplane/base/error.h"
+#include "tools/cli/two_nodes.h"
 
 namespace CLI {
 class App;
@@ -56,9 +57,10 @@ void add_command_flags(CLI::App& command, TransferFlags& flags);
 enum class Direction : uint8_t { kSend, kGet };
 
 // kUsage names the argument or the option that is wrong. Looks whether a local destination is a directory,
-// and reads the list of --files-from. `input`: what "-" stands for there; nullptr: nothing.
+// and reads the list of --files-from. `input`: what "-" stands for there; nullptr: nothing. `knows`: of
+// nodes; with it a transfer between two others is understood, and without it none is.
 Result<api::TransferRequest> transfer_request(Direction direction, const TransferFlags& flags,
                                               const std::filesystem::path& working_directory,
-                                              std::istream* input);
+                                              std::istream* input, const KnowsNode& knows = {});
 
 }  // namespace sluice::cli

@@ -87,8 +87,10 @@ void WatchPage::counters(const api::CountersReply& counters, int64_t now_ns) {
 
 std::string WatchPage::head(size_t columns) const {
   const std::string id = printable(last_.id().substr(0, kShortIdBytes));
-  const std::string with = fmt::format("{} {}  {}", last_.direction().ends_with("send") ? "to" : "from",
-                                       printable(last_.peer()), api::state_name(last_));
+  const std::string from = last_.from().empty() ? "" : "from " + printable(last_.from()) + " ";
+  const bool away = !from.empty() || last_.direction().ends_with("send");
+  const std::string with =
+      fmt::format("{}{} {}  {}", from, away ? "to" : "from", printable(last_.peer()), api::state_name(last_));
   const std::string way = printable(last_.direction());
   for (const std::string& line :
        {fmt::format("session {}  {} {}", id, way, with), fmt::format("{}  {} {}", id, way, with)}) {

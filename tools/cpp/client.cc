@@ -91,9 +91,11 @@ Node::Node(const std::string& directory)
     : connection_(std::make_shared<const Connection>(directory_of(directory))) {}
 
 Session Node::send(const std::vector<std::string>& sources, const std::string& peer,
-                   const std::string& destination, const Options& options) const {
+                   const std::string& destination, const Options& options,
+                   const std::string& source_node) const {
   api::SendRequest request;
-  for (const std::string& source : sources) request.add_sources(local(source));
+  request.set_from(source_node);
+  for (const std::string& source : sources) request.add_sources(source_node.empty() ? local(source) : source);
   request.set_peer(peer);
   request.set_destination(destination);
   *request.mutable_options() = message_of(options);

@@ -78,6 +78,8 @@ Status status_of(const api::Session& session) {
                 .state = state_of(session.state()),
                 .direction = session.direction(),
                 .peer = session.peer(),
+                .source_node = session.from(),
+                .ordered_by = session.ordered_by(),
                 .bytes_total = session.bytes_total(),
                 .bytes_done = session.bytes_done(),
                 .listing = session.listing(),

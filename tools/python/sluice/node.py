@@ -149,11 +149,14 @@ class Node:
     def close(self) -> None:
         self._channel.close()
 
-    def send(self, sources: Sequence[_Path], peer: str, destination: str, options: Options = Options()) -> Session:
+    def send(self, sources: Sequence[_Path], peer: str, destination: str, options: Options = Options(), *,
+             source_node: str = "") -> Session:  # fmt: skip
         """Files of this node to another. A source is a path beneath an export, or "memory:BYTES"; the destination a path
-        of the peer, which ends in "/" where it is a directory, or "null:"."""
-        request = api.SendRequest(sources=[_local(each) for each in sources], peer=peer, destination=destination,
-                                  options=options.message())  # fmt: skip
+        of the peer, which ends in "/" where it is a directory, or "null:". With `source_node` that node sends its own files
+        to the peer (a third-party transfer), and sources are paths there."""
+        paths = [str(each) if source_node else _local(each) for each in sources]
+        request = api.SendRequest(sources=paths, peer=peer, destination=destination, options=options.message(),
+                                  **{"from": source_node})  # fmt: skip
         return Session(self, self.call("Send", request, api.SessionRef).id)
 
     def preview(self, sources: Sequence[_Path], peer: str, destination: str,

@@ -70,8 +70,10 @@ struct File {
 struct Status {
   std::string id;
   State state = State::kUnknown;
-  std::string direction;  // "send", "get"; at the other node "serve-receive", "serve-send"
+  std::string direction;  // "send", "get", "order"; at the other node "serve-receive", "serve-send"
   std::string peer;
+  std::string source_node;  // of an "order": the node that sends to `peer`
+  std::string ordered_by;   // the node for which this one moves the files; empty: none but its own
   std::vector<File> files;
   uint64_t bytes_total = 0;  // while `listing`: of what was found so far
   uint64_t bytes_done = 0;   // at the destination, written
@@ -144,9 +146,11 @@ class SLUICE_CLIENT_API Node {
   explicit Node(const std::string& directory = {});
 
   // Files of this node to another. A source is a path beneath an export, or "memory:BYTES"; the destination a
-  // path of the peer, which ends in "/" where it is a directory, or "null:".
+  // path of the peer, which ends in "/" where it is a directory, or "null:". With `source_node` that node
+  // sends its own files to the peer (a third-party transfer), and sources are paths there.
   Session send(const std::vector<std::string>& sources, const std::string& peer,
-               const std::string& destination, const Options& options = {}) const;
+               const std::string& destination, const Options& options = {},
+               const std::string& source_node = {}) const;
   // Files of another node to this one. `more_peers` have the same files under the same paths: each node sends
   // a part.
   Session get(const std::string& peer, const std::vector<std::string>& sources,
