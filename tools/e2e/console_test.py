@@ -181,7 +181,7 @@ def test_a_synchronisation_is_shown_first_and_then_done(pair, page):
 
 
 def test_what_a_node_cannot_order_is_refused_by_name(page):
-    for source, destination, words in (("b", "b", "two others"), ("", "", "both sides are this node")):
+    for source, destination, words in (("b", "b", "both sides are b"), ("", "", "both sides are this node")):
         sides = {"from": {"node": source, "path": "data"}, "to": {"node": destination, "path": "data"}}
         status, message = page.refused("copy", {**sides, "names": ["x"]})
         assert status == 400 and words in message

@@ -168,9 +168,9 @@ def _sides(asked: Asked) -> tuple[str, bytes, str, bytes]:
     source, destination = sides
     if not words.path(source.get("path")) or not words.path(destination.get("path")):
         raise ConsoleError("usage", "choose an export at both sides first")
-    if source["node"] and destination["node"]:
-        raise ConsoleError("usage", "both sides are other nodes: this node cannot order a transfer between two others yet; open the "
-                           "console of one of the two")  # fmt: skip
+    if source["node"] and source["node"] == destination["node"]:
+        raise ConsoleError("usage", f"both sides are {source['node']}: a transfer has two nodes; open the console of that one, "
+                           "where F6 moves names within an export")  # fmt: skip
     if not source["node"] and not destination["node"]:
         raise ConsoleError("usage", "both sides are this node: a transfer has another node at one end; use cp(1), or F6 to move "
                            "names within an export")  # fmt: skip
@@ -178,6 +178,9 @@ def _sides(asked: Asked) -> tuple[str, bytes, str, bytes]:
 
 
 async def _begin(asked: Asked, sources: list[str], peer_source: str, peer: str, destination: str, options: api.TransferOptions) -> str:
+    if peer_source and peer:  # which this node only orders
+        between = api.SendRequest(sources=sources, peer=peer, destination=destination, options=options, **{"from": peer_source})
+        return (await asked.upstream.call(asked.who, "Control/Send", between, api.SessionRef)).id
     if peer_source:
         request: Any = api.GetRequest(peer=peer_source, sources=sources, destination=destination, options=options)
         return (await asked.upstream.call(asked.who, "Control/Get", request, api.SessionRef)).id
@@ -198,6 +201,9 @@ async def _copy(asked: Asked) -> dict[str, Any]:
 
 def _compare_request(asked: Asked) -> tuple[api.CompareRequest, str, bytes, str, bytes]:
     source_node, source, node, destination = _sides(asked)
+    if source_node and node:
+        request = api.CompareRequest(own_node=source_node, own_path=source, peer=node, peer_path=destination, digests=asked.yes("digests"))
+        return request, source_node, source, node, destination
     request = api.CompareRequest(peer=source_node or node, peer_path=source if source_node else destination, from_peer=bool(source_node),
                                  digests=asked.yes("digests"))  # fmt: skip
     return request, source_node, source, node, destination
@@ -211,7 +217,8 @@ _KINDS = {api.NameDifference.MISSING: "new", api.NameDifference.DIFFERENT: "chan
 async def _compare(asked: Asked) -> AsyncIterator[Any]:
     """What a synchronisation would send, replace and leave over."""
     request, source_node, source, _, destination = _compare_request(asked)
-    request.own_path = await own_path(asked, destination if source_node else source)
+    if not request.own_node:
+        request.own_path = await own_path(asked, destination if source_node else source)
     yield {"from": words.text(source), "to": words.text(destination)}
     async for part in asked.upstream.stream(asked.who, "Names/Compare", request, api.CompareReply):
         rows = [[_KINDS.get(one.kind, "problem"), words.text(one.path), "d" if one.type == api.NameEntry.DIRECTORY else "f", one.size,

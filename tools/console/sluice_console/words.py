@@ -86,7 +86,8 @@ def cause(one: api.Bottleneck) -> dict[str, Any] | None:
 def overview(one: api.Session) -> dict[str, Any]:
     """As a table shows it: without its files and its history."""
     return {
-        "id": one.id, "state": one.state_name, "direction": one.direction, "peer": one.peer, "total": one.bytes_total,
+        "id": one.id, "state": one.state_name, "direction": one.direction, "from": getattr(one, "from"),
+        "peer": one.peer, "ordered_by": one.ordered_by, "total": one.bytes_total,
         "done": one.bytes_done, "listing": one.listing, "rate": one.rate_bps if one.HasField("rate_bps") else None,
         "goodput": one.goodput_bps, "limit": one.rate_limit_bps, "lost": one.lost, "retransmits": one.retransmits, "chunks": one.chunks,
         "rtt_us": one.rtt_us, "waiting": one.waiting_for, "place": one.queue_place, "queued": one.queue_length,
@@ -119,8 +120,8 @@ def detail(one: api.Session, files_max: int = 200) -> dict[str, Any]:
 def event(one: api.SessionEvent) -> dict[str, Any]:
     """Of the stream: what a table changes by it."""
     said: dict[str, Any] = {
-        "id": one.session, "event": one.event, "state": one.state, "direction": one.direction, "peer": one.peer,
-        "done": one.bytes_done, "total": one.bytes_total, "listing": one.listing, "waiting": one.waiting_for,
+        "id": one.session, "event": one.event, "state": one.state, "direction": one.direction, "from": getattr(one, "from"),
+        "peer": one.peer, "done": one.bytes_done, "total": one.bytes_total, "listing": one.listing, "waiting": one.waiting_for,
         "rate": one.rate_bps if one.HasField("rate_bps") else None, "limit": one.rate_limit_bps, "rate_state": one.rate_state,
         "chunks": one.chunks, "retransmits": one.retransmits, "lost": one.lost, "rtt_us": one.rtt_us,
         "place": one.queue_place, "queued": one.queue_length, "cause": cause(one.bottleneck), "error": one.error,

@@ -42,7 +42,7 @@ function reasons(from, to) {
   const some = choose || (none ? "Choose a name first." : "");
   let between = "";
   if (from.where.node === to.where.node) between = from.where.node === "" ? "Both panes show this node: a transfer has another node at one end. F6 moves within an export." : "Both panes show the same node.";
-  else if (from.where.node && to.where.node) between = "Both panes show other nodes. A node cannot order a transfer between two others yet: open the console of one of the two.";
+  else if (from.where.node && to.where.node && store.me.role === "user") between = "Both panes show other nodes. What they send to each other is ordered by operators of this one.";
   else if (!to.where.path) between = "Open an export in the other pane, to say where to.";
   // What users may not, and why: see "Users of a node" in REFERENCE.
   const isUser = store.me.role === "user", atPeer = isUser && from.where.node !== "";

@@ -8,9 +8,9 @@ import { hasEnded, loadSessions, useStore } from "./store.js";
 
 const TONES = { succeeded: "good", partial: "warn", failed: "bad", cancelled: "", paused: "warn", waiting: "warn", queued: "", transferring: "live" };
 export const tone = (session) => TONES[session.state] ?? "live";
-export const isSent = (session) => session.direction === "send" || session.direction === "serve-send";
+export const isSent = (session) => ["send", "order", "serve-send"].includes(session.direction);
 const WORDS = { send: "to", get: "from", "serve-receive": "from", "serve-send": "to" };
-export const way = (session) => `${WORDS[session.direction] ?? ""} ${session.peer}`;
+export const way = (session) => (session.from ? `${session.from} to ${session.peer}` : `${WORDS[session.direction] ?? ""} ${session.peer}`);
 export function title(session) {
   const { first, count: many } = session.files;
   if (!first) return session.listing ? "being listed" : `session ${session.id.slice(0, 8)}`;
