@@ -6,18 +6,21 @@
 # control.py   TLS, frames, messages              destination.py  the end that receives
 # node.py      names, calls, sessions             names.py        names, asked for and answered
 # main.py      a command for a person             parts.py        parts of files, wanted of a source
+# grants.py    grants, signed and judged          orders.py       orders, given and taken
 #
 # It needs python3-protobuf, python3-cryptography, protoc and openssl, and ordinary UDP and TCP sockets.
 # SPDX-License-Identifier: Apache-2.0
-from .control import Failed, Gone, Held, Identity, Listener, connect, make_identity
+from .control import Failed, Gone, Held, Identity, Listener, certify, connect, make_identity
 from .destination import Destination
 from .names import Owner
 from .node import Node
+from .orders import Desk
 from .session import Abilities, udp_socket
 from .source import Source
 
 __all__ = [
     "Abilities",
+    "Desk",
     "Destination",
     "Failed",
     "Gone",
@@ -27,6 +30,7 @@ __all__ = [
     "Node",
     "Owner",
     "Source",
+    "certify",
     "connect",
     "make_identity",
     "udp_socket",

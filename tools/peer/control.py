@@ -4,6 +4,7 @@ import base64
 import collections
 import contextlib
 import ctypes
+import functools
 import hashlib
 import os
 import pathlib
@@ -59,14 +60,22 @@ class Held(Exception):
 # ---- identity: a key, a certificate around it, and whom we trust --------------------------------------
 
 
-def make_identity(folder):
-    """A key and a certificate of it that nobody else has signed."""
+def make_identity(folder, kind="ec"):
+    """A key and a certificate of it that nobody else has signed. kind: "ec", or "ed25519", which can sign grants."""
     os.makedirs(folder, exist_ok=True)
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc",
-                    "-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem", "-days", "3650",
-                    "-subj", "/CN=peer"], check=True, capture_output=True)  # fmt: skip
+    curve = ["-pkeyopt", "ec_paramgen_curve:P-256"] if kind == "ec" else []
+    subprocess.run(["openssl", "genpkey", "-algorithm", kind, *curve, "-out", f"{folder}/key.pem"], check=True,
+                   capture_output=True)  # fmt: skip
+    certify(folder)
 
 
+def certify(folder):
+    """A certificate of the key in this folder."""
+    subprocess.run(["openssl", "req", "-x509", "-key", f"{folder}/key.pem", "-out", f"{folder}/cert.pem",
+                    "-days", "3650", "-subj", "/CN=peer"], check=True, capture_output=True)  # fmt: skip
+
+
+@functools.lru_cache(64)
 def pin_of(certificate_der):
     """SHA-256 of the DER SubjectPublicKeyInfo: all that is ever compared."""
     command = ["openssl", "x509", "-inform", "DER", "-pubkey", "-noout"]
@@ -79,7 +88,8 @@ class Identity:
         """trusted: the certificate files of the peers whose keys we accept."""
         self._folder = folder
         self._trusted = [pathlib.Path(path).read_text() for path in trusted]
-        self._pins = {pin_of(ssl.PEM_cert_to_DER_cert(text)) for text in self._trusted}
+        self.pins = {pin_of(ssl.PEM_cert_to_DER_cert(text)) for text in self._trusted}
+        self.pin = pin_of(ssl.PEM_cert_to_DER_cert(pathlib.Path(f"{folder}/cert.pem").read_text()))
 
     def tls(self, tcp, called):
         """TLS over a TCP connection; then the key of the other side is judged."""
@@ -95,7 +105,7 @@ class Identity:
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             context.load_verify_locations(cadata="\n".join(self._trusted))
         tls = context.wrap_socket(tcp, server_side=called)
-        if pin_of(tls.getpeercert(binary_form=True)) not in self._pins:
+        if pin_of(tls.getpeercert(binary_form=True)) not in self.pins:
             tls.close()
             raise Failed(5, "the peer's key is not trusted")
         return tls
@@ -173,6 +183,10 @@ class Stream:
 
     def fileno(self):
         return self._tls.fileno()
+
+    def peer(self):
+        """Whose key the other side has shown."""
+        return pin_of(self._tls.getpeercert(binary_form=True))
 
     def close(self):
         """Closed over bytes that nobody read, a socket sends a reset, which takes back what was said last (RFC 1122,

@@ -5,8 +5,8 @@ import os
 import secrets
 import time
 
-from . import coding, kept, packs, times, wire
-from .control import pb
+from . import coding, grants, kept, packs, times, wire
+from .control import Failed, pb
 from .receiving_lane import CREDIT, MS, ReceivingLane
 from .session import MAX_RANGES, Session, fold, ranges_of
 
@@ -65,6 +65,11 @@ class Destination(Session):
             _, offer = self.stream.expect("transfer_offer", timeout_s=None)
             first = first or offer
             offered += offer.files
+        if self.grant is not None and not self.initiator:
+            try:
+                grants.check_offer(grants.read(self.grant), first, sum(each.size for each in offered))
+            except Failed as error:
+                self.stream.fail(error.code, str(error))
         if self.files:
             same = [(os.fsdecode(each.path), each.size, times.told(each)) for each in offered]
             if same != [(file.name, file.size, file.mtime_ns) for file in self.files]:

@@ -7,7 +7,7 @@ import os
 import pathlib
 import time
 
-from . import names, packs
+from . import grants, names, orders, packs
 from .control import INCOMPATIBLE, UNREACHABLE, Failed, Gone, Held, Identity, connect
 from .destination import Destination
 from .session import VERSION, Abilities, udp_socket
@@ -23,6 +23,8 @@ class Node:
     source: type = Source  # tests put liars here
     destination: type = Destination
     owner: type = names.Owner  # None: one that is too old to be asked about names
+    desk: type = orders.Desk  # None: one that is too old to take orders
+    addresses: dict = dataclasses.field(default_factory=dict)  # of nodes that we may be told to send to, by their keys
     sessions: dict = dataclasses.field(default_factory=dict)
 
     # ---- names: EXPORT/PATH, where our folder is the export `data` ----------------------------------
@@ -70,10 +72,20 @@ class Node:
         """kind: list, make_directory, move, remove. The entries, and the last word."""
         return names.ask(address, self.identity, VERSION, kind, **fields)
 
+    # ---- orders, to another node -------------------------------------------------------------------
+
+    def order(self, address, session_id, **order):
+        """A call by which that node is told to send: orders.Ordering."""
+        return orders.Ordering(address, self.identity, VERSION, session_id, **order)
+
     # ---- sessions that we begin -------------------------------------------------------------------
 
-    def send(self, address, paths, destination, **options):
-        return self.run(self.source(self, os.urandom(16), True, paths, destination, **options), address)
+    def send(self, address, paths, destination, grant=None, **options):
+        """grant: a third node has ordered it, and the session's id is the grant's."""
+        session_id = grants.pb.Grant.FromString(grant.grant).id if grant else os.urandom(16)
+        session = self.source(self, session_id, True, paths, destination, **options)
+        session.grant = grant
+        return self.run(session, address)
 
     def get(self, address, paths, **selection):
         return self.run(self.destination(self, os.urandom(16), True, paths, **selection), address)
@@ -119,10 +131,14 @@ class Node:
             stream.fail(INCOMPATIBLE, f"this peer speaks version {VERSION}")
         if hello.names and self.owner:
             return self.owner(self, stream, hello, VERSION).serve()
+        if hello.orders and self.desk:
+            return self.desk(self, stream, hello, VERSION).serve()
         session = self.sessions.get(hello.session_id)
         if hello.ended or (session and session.ended):
             self._tell_the_end(stream, hello, session)
             return session
+        if not hello.inquires:
+            self._judge(stream, hello, session)
         if hello.inquires:
             self._answer_inquiry(stream, hello, session)
         elif session is None:
@@ -133,17 +149,36 @@ class Node:
             session.attempt(stream, hello)
         return session
 
+    def _judge(self, stream, hello, session):
+        """A session that a third node has ordered is called for with its grant, and no other is."""
+        shows = hello.HasField("grant")
+        if session and shows != (session.grant is not None):
+            stream.fail(grants.UNTRUSTED, "a session with a grant in one call, and without in another")
+        if not shows or (session and session.grant == hello.grant):
+            return
+        try:
+            grant = grants.check(hello.grant, hello.session_id, self.identity.pins, known=session is not None,
+                                 holder=stream.peer(), destination=self.identity.pin)  # fmt: skip
+        except Failed as error:
+            stream.fail(error.code, str(error))
+        if session and grants.read(session.grant).issuer != grant.issuer:
+            stream.fail(grants.UNTRUSTED, "the session is for another node")
+
     def _new_session(self, stream, hello):
         """The role comes with the Specification, so R says Hello before it knows which half it is."""
         early = self.source(self, hello.session_id, False)
         early.stream = stream
-        early.say_hello()
+        early.say_hello(granted=hello.HasField("grant"))
         _, asked = stream.expect("specification")
         kind = {1: self.destination, 2: self.source}.get(asked.role)
         if kind is None:
             stream.fail(INCOMPATIBLE, "a Specification without a role")
         session = self.sessions[hello.session_id] = kind(self, hello.session_id, False)
         session.specification = asked
+        if hello.HasField("grant"):
+            session.grant = hello.grant
+            if session.role != self.destination.role:
+                stream.fail(grants.UNTRUSTED, "a grant is for a source alone")
         session.attempt(stream)
         return session
 

@@ -135,6 +135,7 @@ class Session:
         self.ended = False
         self.failure = None  # (code, text) if it ended so
         self.specification = None  # of this attempt, if we are R
+        self.grant = None  # a SignedGrant, of a session that a third node has ordered (2.13)
 
     # ---- one connection ---------------------------------------------------------------------------
 
@@ -169,13 +170,15 @@ class Session:
 
     def greet(self):
         """I: our Hello and R's. Whether the flows go on."""
-        self.say_hello(known=self.known, flow_ids=self.flow_ids())
+        self.say_hello(known=self.known, flow_ids=self.flow_ids(), grant=self.grant)
         _, hello = self.stream.expect("hello", timeout_s=10)
         if hello.session_id != self.id:
             self.stream.fail(INCOMPATIBLE, "that is not our session")
         if hello.ended:
             self.hear_the_end()
             return False
+        if self.grant is not None and not hello.granted:
+            self.stream.fail(INCOMPATIBLE, "the peer is too old: it knows no grants")
         if self.lanes and list(hello.flow_ids) != self.flow_ids():
             self.drop_lanes()
             raise Gone("the flows do not go on; the next call names none")
@@ -191,7 +194,7 @@ class Session:
         goes_on = bool(self.lanes) and list(hello.flow_ids) == self.flow_ids()
         if not goes_on:
             self.drop_lanes()
-        self.say_hello(known=self.known, flow_ids=self.flow_ids())
+        self.say_hello(known=self.known, flow_ids=self.flow_ids(), granted=self.grant is not None)
         return goes_on
 
     # ---- 2.1.1 It has ended at the other side -----------------------------------------------------
