@@ -12,6 +12,7 @@ from .nat import NatWire, nat_missing
 from .node import Node
 from .pair import Pair
 from .proxy import Proxy
+from .slurm import Slurm, slurm_missing
 from .system import HarnessError, find_binaries, is_root, wait_until
 from .wires import EmulatedWire, MemifWire, VethWire, veth_missing
 
@@ -28,12 +29,14 @@ __all__ = [
     "Node",
     "Pair",
     "Proxy",
+    "Slurm",
     "VethWire",
     "find_binaries",
     "group_missing",
     "hanging_missing",
     "is_root",
     "nat_missing",
+    "slurm_missing",
     "veth_missing",
     "wait_until",
 ]
