@@ -163,7 +163,9 @@ def test_the_process_that_opened_them_is_brought_back(pair, home):
     waits = wait_state(pair.a, session, "waiting", "paused")
     assert "outside the exports" in waits["waiting_for"] + waits["error"], waits
     assert not (home / "slow.bin").exists()
-    pair.a.must("session", "continue", session)
+    # One that goes on by itself just then is not paused; the process is brought back all the same.
+    result = pair.a.sluice("session", "continue", session)
+    assert result.returncode == 0 or "is not paused here" in result.stderr, result.stderr
     process.communicate(timeout=120)
     assert ended_session(pair.a, session)["state"] == "succeeded"
     assert same_bytes(there, home / "slow.bin")
