@@ -172,7 +172,7 @@ Status DestinationFiles::check(const TransferOffer& offer) const {
   return check_bytes(total, extent_bytes_);
 }
 
-// What the peer offers is what a third node has ordered of it, and no more.
+// A third node has ordered what the peer may offer: no more is taken.
 Status DestinationFiles::check_bounds(const TransferOffer& offer, uint64_t bytes_total) const {
   if (!bounds_) return {};
   const auto beyond = [](std::string what) {

@@ -147,7 +147,7 @@ std::string encode(const Grant& grant) {
 Result<Grant> decode(const std::string& bytes) {
   peer::Grant from;
   if (!from.ParseFromString(bytes)) return no_grant("its bytes are no message");
-  // What is not known here may be a bound.
+  // A field that this version does not know may be a bound.
   if (!from.GetReflection()->GetUnknownFields(from).empty())
     return no_grant("it says more than is known here");
   Grant is{.id = peer::session_id_text(from.id()),

@@ -1,4 +1,4 @@
-// What the journal keeps of a session that another node has ordered, and of one that this node has.
+// The journal keeps who has ordered a session of this node, and what this node has ordered of others.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -40,8 +40,7 @@ Error answered() { return {ErrorCode::kCancelled, "it was answered"}; }
 
 Status NamesDesk::check_room(const std::string& peer) const {
   if (stopped_) return stopping();
-  const auto of_peer = static_cast<size_t>(
-      std::ranges::count_if(calls_, [&peer](const CallPtr& call) { return call->peer() == peer; }));
+  const size_t of_peer = calls_of(peer, calls_);
   if (calls_.size() < kCallsMax && of_peer < kCallsPerPeerMax) return {};
   return Error{
       ErrorCode::kResources,

@@ -38,8 +38,7 @@ bool differs(const transfer::OrderState& one, const transfer::OrderState& other)
 
 Status OrderDesk::check_room(const std::string& peer) const {
   if (stopped_) return stopping();
-  const auto of_peer = static_cast<size_t>(
-      std::ranges::count_if(calls_, [&peer](const CallPtr& call) { return call->peer() == peer; }));
+  const size_t of_peer = calls_of(peer, calls_);
   if (calls_.size() < kCallsMax && of_peer < kCallsPerPeerMax) return {};
   return Error{
       ErrorCode::kResources,

@@ -56,10 +56,6 @@ bool will_pass(ErrorCode code) {
          code == ErrorCode::kResources || code == ErrorCode::kStalled;
 }
 
-}  // namespace
-
-namespace {
-
 // An order that was not taken ends with what keeps it from that. What the source has taken goes on there
 // whatever is wrong with a call: it ends when the source says so.
 bool is_end(const Orders::Order& order, const Error& error, int64_t age_ns) {
@@ -108,39 +104,36 @@ bool Orders::has(const std::string& id) const { return !orders_.empty() && find(
 
 // ---- how they begin ------------------------------------------------------------------------------
 
-asio::awaitable<Status> Orders::check(Wishes wishes, identity::Standing now) const {
-  if (stopped_) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
+Status Orders::check(const Wishes& wishes, const identity::Standing& now) const {
+  if (stopped_) return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
   if (wishes.user)
-    co_return Error{
+    return Error{
         ErrorCode::kUsage,
         "transfers between two other nodes are not for members of [control] users_group: ask an operator "
         "of this node"};
   if (orders_.size() >= kOrdersMax)
-    co_return Error{
+    return Error{
         ErrorCode::kResources,
         fmt::format("{} transfers of other nodes are ordered and have not ended: wait for one to end, or "
                     "cancel one",
                     orders_.size())};
   if (wishes.source_node == wishes.peer)
-    co_return Error{ErrorCode::kUsage,
-                    fmt::format("{} is both source and destination: copy the files there", wishes.peer)};
+    return Error{ErrorCode::kUsage,
+                 fmt::format("{} is both source and destination: copy the files there", wishes.peer)};
   const Result<identity::Peer> source = now.trust->find(wishes.source_node);
-  if (!source) co_return source.error();
+  if (!source) return source.error();
   if (source->address.empty())
-    co_return Error{
-        ErrorCode::kConfiguration,
-        fmt::format("node {} is trusted, but its address is not known, and it has to be called: use "
-                    "'sluice node trust' with one",
-                    wishes.source_node)};
+    return Error{ErrorCode::kConfiguration,
+                 fmt::format("node {} is trusted, but its address is not known, and it has to be called: use "
+                             "'sluice node trust' with one",
+                             wishes.source_node)};
   if (const Result<identity::Peer> destination = now.trust->find(wishes.peer); !destination)
-    co_return destination.error();
+    return destination.error();
   for (const std::string& path : wishes.sources) {
-    if (path.empty())
-      co_return Error{ErrorCode::kUsage, "an empty path; name a file of " + wishes.source_node};
+    if (path.empty()) return Error{ErrorCode::kUsage, "an empty path; name a file of " + wishes.source_node};
   }
-  if (wishes.sources.empty()) co_return Error{ErrorCode::kUsage, "no source given: name at least one file"};
-  if (const Status status = check_wishes(transfer::Role::kSource, wishes); !status) co_return status;
-  co_return Status();
+  if (wishes.sources.empty()) return Error{ErrorCode::kUsage, "no source given: name at least one file"};
+  return check_wishes(transfer::Role::kSource, wishes);
 }
 
 Result<transfer::SignedGrant> Orders::grant_for(const Order& order, const identity::Standing& now) const {
@@ -167,11 +160,10 @@ asio::awaitable<Result<std::string>> Orders::begin(Wishes wishes) {
   const Result<identity::Standing> now = co_await runtime::standing_now(services_);
   if (!now) co_return now.error();
   if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
-  if (const Status status = co_await check(wishes, *now); !status) co_return status.error();
+  if (const Status status = check(wishes, *now); !status) co_return status.error();
   if (!wishes.selection.names.empty() && !wishes.sources.front().ends_with('/'))
     wishes.sources.front() += '/';
   const auto order = std::make_shared<Order>(services_->io, services_->pool);
-  order->wishes = {};
   transfer::Record& record = order->record;
   record.id = new_session_id();
   record.initiator = true;

@@ -46,7 +46,7 @@ class Orders final : public Elsewhere {
 
   OrderPtr find(const std::string& id) const;
   void add(const OrderPtr& order);
-  asio::awaitable<Status> check(Wishes wishes, identity::Standing now) const;
+  Status check(const Wishes& wishes, const identity::Standing& now) const;
   Result<transfer::SignedGrant> grant_for(const Order& order, const identity::Standing& now) const;
   static asio::awaitable<void> follow(Orders* self, std::shared_ptr<bool> alive, OrderPtr order);
   // One call, until it breaks off or the order has ended.

@@ -6,12 +6,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
 #include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 
@@ -63,5 +65,11 @@ class SessionlessCall : public std::enable_shared_from_this<SessionlessCall> {
   std::optional<Error> problem_;
   std::chrono::steady_clock::time_point heard_;
 };
+
+// So many of these calls are of this peer.
+inline size_t calls_of(const std::string& peer, const std::set<std::shared_ptr<SessionlessCall>>& calls) {
+  return static_cast<size_t>(
+      std::ranges::count_if(calls, [&peer](const auto& call) { return call->peer() == peer; }));
+}
 
 }  // namespace sluice::node

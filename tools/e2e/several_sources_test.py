@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from harness import Group, group_missing, wait_until
 from harness.system import random_file, same_bytes
-from transfers import ENDED, INTEGRITY, MIB, UNTRUSTED, USAGE, ended_session, last_session, nothing_temporary, refused
+from transfers import ENDED, INTEGRITY, MIB, UNTRUSTED, USAGE, as_before, ended_session, last_session, refused
 from trees import make_tree, same
 
 _reason = group_missing()
@@ -32,14 +32,7 @@ def group():
 @pytest.fixture
 def home(group):
     yield group["home"]
-    for node in group.nodes:
-        if not node.dataplane.running():
-            node.start_dataplane()
-        if not node.control.running():
-            node.start_control()
-        for path in list(node.export().iterdir()):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    nothing_temporary(*group.nodes)
+    as_before(group)
 
 
 def replicas(group, name, size, of=SOURCES):

@@ -2,7 +2,6 @@
 # whatever dies meanwhile.
 # SPDX-License-Identifier: Apache-2.0
 import json
-import shutil
 import subprocess
 
 import pytest
@@ -18,9 +17,9 @@ from transfers import (
     SOURCE,
     UNTRUSTED,
     USAGE,
+    as_before,
     ended_session,
     last_session,
-    nothing_temporary,
     refused,
 )
 from trees import make_tree, same
@@ -42,14 +41,7 @@ def group():
 @pytest.fixture
 def home(group):
     yield group["home"]
-    for node in group.nodes:
-        if not node.dataplane.running():
-            node.start_dataplane()
-        if not node.control.running():
-            node.start_control()
-        for path in list(node.export().iterdir()):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    nothing_temporary(*group.nodes)
+    as_before(group)
 
 
 def source_of(group, name, size):

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pwd
 import random
+import shutil
 
 from harness import HarnessError, find_binaries, wait_until
 from harness.system import random_file, same_bytes
@@ -63,6 +64,18 @@ def temporary_files(node):
     """Whatever Sluice left in the exports under a name that no test gave."""
     return [path for folder, _ in node.exports.values() for top, _, files in os.walk(folder) for name in files
             if name.startswith(".") and (path := pathlib.Path(top, name)).is_file()]  # fmt: skip
+
+
+def as_before(group):
+    """Daemons that a test has ended run again, and the exports are empty."""
+    for node in group.nodes:
+        if not node.dataplane.running():
+            node.start_dataplane()
+        if not node.control.running():
+            node.start_control()
+        for path in list(node.export().iterdir()):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    nothing_temporary(*group.nodes)
 
 
 def nothing_temporary(*nodes):
