@@ -115,6 +115,36 @@ TEST(IdleSleep, IsLongOnceAPeerIsQuietAndShortAgainWithItsNextDatagram) {
   }
 }
 
+// The sleep that a worker takes after so many looks in vain, while datagrams come at this pace.
+TEST(IdleSleep, IsLongWhileFewDatagramsCome) {
+  for (const bool loses : {false, true}) {
+    IdleSleep sleep(kQueue, loses);
+    uint64_t now_ns = kSecond;
+    uint64_t moved = 0;
+    const auto longest_ns = [&](uint64_t datagrams, uint64_t each_ns) {
+      uint64_t longest_ns = 0;
+      for (uint64_t n = 0; n < datagrams; ++n) {
+        now_ns += each_ns;
+        ++moved;
+        sleep.worked();
+        for (int i = 0; i < 10; ++i) {
+          longest_ns = sleep.next_ns(now_ns, moved, For::kPeer);  // no time passes: nobody is quiet yet
+          sleep.slept();
+        }
+      }
+      return longest_ns;
+    };
+    const uint64_t long_ns = loses ? IdleSleep::kNsMax : IdleSleep::kNsMaxOfDisk;
+    const uint64_t slow_ns = IdleSleep::kNsOfPace / IdleSleep::kFew * 2;
+    EXPECT_EQ(longest_ns(100, IdleSleep::kNsFirst), IdleSleep::kNsMax);
+    EXPECT_EQ(longest_ns(100, slow_ns), long_ns);
+    EXPECT_EQ(longest_ns(IdleSleep::kFew, IdleSleep::kNsFirst), IdleSleep::kNsMax) << "a pace that rises";
+    EXPECT_EQ(longest_ns(100, slow_ns), long_ns);
+    sleep.begin();
+    EXPECT_EQ(longest_ns(1, slow_ns), IdleSleep::kNsMax) << "a flow that begins";
+  }
+}
+
 TEST(IdleSleep, AskingAgainIsNoSleep) {
   IdleSleep sleep(kQueue, true);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(sleep.next_ns(0, 0, For::kPeer), IdleSleep::kNsFirst);
