@@ -49,6 +49,24 @@ TEST(SpscRing, RefusesWhenFullAndSaysHowMuchRoomIsLeft) {
   EXPECT_EQ(ring.room(), 1U);
 }
 
+TEST(SpscRing, AnEmptyOneIsWaitedForUntilTheProducerRings) {
+  constexpr uint64_t kForEver = 1'000'000'000'000;
+  SpscRing<int, 4> ring;
+  for (int round = 0; round < 200; ++round) {
+    std::thread producer([&ring, round] {
+      EXPECT_TRUE(ring.push(round));
+      ring.ring();
+    });
+    int out = -1;
+    while (!ring.pop(&out)) ring.wait(kForEver);
+    EXPECT_EQ(out, round);
+    producer.join();
+  }
+  ring.wait(1);  // nobody rings
+  EXPECT_TRUE(ring.push(1));
+  ring.wait(kForEver);  // there is something
+}
+
 TEST(SpscRing, AFaultyPeersIndicesLeadNowhereOutside) {
   SpscRing<int, 4> ring;
   // The head of a broken producer, far ahead: what is read still lies in the ring, and room is none.

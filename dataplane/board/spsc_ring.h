@@ -5,8 +5,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <type_traits>
 
 namespace sluice::board {
@@ -41,6 +46,13 @@ class SpscRing {
   bool empty() const {
     return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_relaxed);
   }
+  // Consumer. Sleeps while the ring is empty, for so long at most: until the producer rings, or a signal comes.
+  void wait(uint64_t ns) {
+    const timespec most{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+    futex(FUTEX_WAIT, tail_.load(std::memory_order_relaxed), &most);
+  }
+  // Producer, after a push: ends the consumer's wait.
+  void ring() { futex(FUTEX_WAKE, 1, nullptr); }
   // Either side, only while the other is known not to run (attach, flow open).
   void reset() {
     head_.store(0, std::memory_order_relaxed);
@@ -48,6 +60,12 @@ class SpscRing {
   }
 
  private:
+  // On what the producer counts: the kernel looks whether it has moved meanwhile.
+  void futex(int operation, uint32_t value, const timespec* most) {
+    static_assert(sizeof head_ == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
+    ::syscall(SYS_futex, &head_, operation, value, most, nullptr, 0);
+  }
+
   alignas(64) std::atomic<uint32_t> head_{0};
   alignas(64) std::atomic<uint32_t> tail_{0};
   alignas(64) T slots_[kSlots];

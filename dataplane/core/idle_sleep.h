@@ -30,7 +30,9 @@ class IdleSleep {
   // until half of it is full.
   static constexpr uint64_t kNsMaxOfDisk = 800'000;
   static constexpr uint64_t kNsOfFrame = 720;  // of 9000 bytes, at 100 Gbit/s
-  static constexpr uint64_t kNsMaxWithoutFlows = 1'000'000;
+  // A command ends such a sleep. Of several workers each hands datagrams on to the others.
+  static constexpr uint64_t kNsMaxWithoutFlows = 4'000'000;
+  static constexpr uint64_t kNsMaxWithoutFlowsOfSeveral = 1'000'000;
   // Fewer in such a time, and in the one before it, are few: 2000 datagrams a second.
   static constexpr uint64_t kNsOfPace = 8'000'000;
   static constexpr uint64_t kFew = 16;
@@ -42,8 +44,9 @@ class IdleSleep {
   enum class For : uint8_t { kWork, kPeer, kDisk };  // what it waits for; kWork: it has no flows
 
   // The receive queue's room, in datagrams. 0: an arrival ends a sleep.
-  IdleSleep(uint32_t queue_datagrams, bool loses)
+  IdleSleep(uint32_t queue_datagrams, bool loses, bool alone = true)
       : half_(queue_datagrams / 2),
+        longest_without_flows_ns_(alone ? kNsMaxWithoutFlows : kNsMaxWithoutFlowsOfSeveral),
         longest_of_disk_ns_(loses && half_ != 0 ? std::clamp(half_ * kNsOfFrame, kNsMax, kNsMaxOfDisk)
                                                 : kNsMaxOfDisk) {}
 
@@ -74,7 +77,7 @@ class IdleSleep {
 
  private:
   uint64_t longest_ns(For what) const {
-    return what == For::kWork ? kNsMaxWithoutFlows : what == For::kPeer ? kNsMax : longest_of_disk_ns_;
+    return what == For::kWork ? longest_without_flows_ns_ : what == For::kPeer ? kNsMax : longest_of_disk_ns_;
   }
 
   void adapt(uint64_t since_ns, uint64_t moved, uint64_t longest_ns) {
@@ -95,6 +98,7 @@ class IdleSleep {
   }
 
   const uint64_t half_;
+  const uint64_t longest_without_flows_ns_;
   const uint64_t longest_of_disk_ns_;
   bool worked_ = false;
   uint64_t first_ns_ = kNsFirst;

@@ -95,6 +95,9 @@ TEST(IdleSleep, DoublesWhileNothingIsDone) {
   EXPECT_GT(sleep.next_ns(0, 0, For::kWork), longest_ns);
   for (int i = 0; i < 10; ++i) sleep.slept();
   EXPECT_EQ(sleep.next_ns(0, 0, For::kWork), IdleSleep::kNsMaxWithoutFlows);
+  IdleSleep of_several(kQueue, true, false);
+  for (int i = 0; i < 10; ++i) of_several.slept();
+  EXPECT_EQ(of_several.next_ns(0, 0, For::kWork), IdleSleep::kNsMaxWithoutFlowsOfSeveral);
 }
 
 TEST(IdleSleep, IsLongOnceAPeerIsQuietAndShortAgainWithItsNextDatagram) {

@@ -18,7 +18,8 @@ constexpr uint64_t kCoreTakenNs = 100'000;
 // Several workers hand datagrams on to each other through short rings, which lose what has no room.
 IdleSleep idle_sleep(const net::ReceiveQueue& queue, uint32_t workers) {
   if (workers == 1) return {queue.datagrams, queue.loses};
-  return {queue.datagrams == 0 ? kSteeringRingSlots : std::min(queue.datagrams, kSteeringRingSlots), true};
+  return {queue.datagrams == 0 ? kSteeringRingSlots : std::min(queue.datagrams, kSteeringRingSlots), true,
+          false};
 }
 
 }  // namespace
@@ -115,7 +116,11 @@ uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
     wake_delay_.stayed_awake(now_ns);
     return now_ns;
   }
-  datagrams_->sleep(sleep_ns);
+  if (flows) {
+    datagrams_->sleep(sleep_ns);
+  } else {
+    resources_.slot.commands.wait(sleep_ns);
+  }
   const uint64_t woken_ns = clock_.now_ns();
   // A batch that leaves a little late is as good.
   const uint64_t late_ns = woken_ns - std::min(woken_ns, now_ns + sleep_ns + datagrams_->batch_ns());
