@@ -1,6 +1,8 @@
 # What an experiment is run with: its options, its nodes, and rounds in which the settings take turns.
 # SPDX-License-Identifier: Apache-2.0
+import itertools
 import sys
+import time
 
 from harness import HarnessError
 
@@ -11,8 +13,29 @@ from .nodes import OwnNodes, RealNodes
 REPEATS, REPEATS_QUICK = 5, 3
 
 
+class Budget:
+    """So much time, of which the next run takes as long as the longest of its setting did.
+
+    within: how far the interval of a ratio may reach from its median, as a part of it."""
+
+    def __init__(self, seconds, within, clock=time.monotonic):
+        self.within = within
+        self._clock = clock
+        self._end = clock() + seconds
+
+    def left_s(self):
+        return self._end - self._clock()
+
+    def timed(self, action):
+        began = self._clock()
+        result = action()
+        return result, self._clock() - began
+
+
 class Bench:
-    def __init__(self, quick=False, repeats=None, nodes=None, loss_percent=0.0, only=(), say=None, kept=None):
+    """budget: rounds go on until an experiment has enough, or no time is left; without one there are `repeats`."""
+
+    def __init__(self, quick=False, repeats=None, nodes=None, loss_percent=0.0, only=(), say=None, kept=None, budget=None):
         self.quick = quick
         self.only = [text.split() for text in only]
         self._asked_repeats = repeats
@@ -21,6 +44,7 @@ class Bench:
         self._real = nodes
         self._say = say
         self._kept = kept
+        self.budget = budget
         self._parts = 0
         self.described = {}
 
@@ -50,38 +74,73 @@ class Bench:
 
     # ---- rounds -----------------------------------------------------------------------------------
 
-    def interleave(self, settings, measure, warm_up=None, rounds=1, repeats=None):
+    def interleave(self, settings, measure, warm_up=None, rounds=1, repeats=None, enough=None):
         """measure(setting) -> sample, `repeats` (or else the bench's) times `rounds` for each setting, all settings in
         every round; every second round in reverse, so that a slow drift of the machine meets them alike. Before that,
         each once for nothing (warm_up, or measure itself); one that fails there is not tried again. What a run that was
         cut off has measured already (kept.py) is taken over.
 
+        With a budget of time and `enough`: round after round until enough(samples), or no time is left, or as often as
+        --repeat says; a setting that had no time at all is an error.
+
         Returns the samples, a list for each setting in order."""
+        if enough and self.budget:
+            return self._until(settings, measure, warm_up, enough)
         part, repeats = self._parts, (repeats or self.repeats) * rounds
         self._parts += 1
-        samples = [self._kept.of(part, self.name_of(setting))[:repeats] if self._kept else [] for setting in settings]
+        samples = [each[:repeats] for each in self._kept_of(part, settings)]
+        out = self._warm_up(settings, samples, warm_up or measure, lambda index: len(samples[index]) == repeats)
+        for number in range(repeats):
+            for index in _order(number, settings):
+                if index not in out and len(samples[index]) <= number:
+                    self._run(part, settings[index], samples[index], measure, f"round {number + 1} of {repeats}")
+        return samples
+
+    def _until(self, settings, measure, warm_up, enough):
+        part, longest_s = self._parts, {}
+        self._parts += 1
+        samples = self._kept_of(part, settings)
+        out = self._warm_up(settings, samples, warm_up or measure, lambda index: self.budget.left_s() <= 0)
+        # A run that was cut off ended within a round.
+        first = min((len(each) for index, each in enumerate(samples) if index not in out), default=0)
+        for number in itertools.count(first):
+            if len(out) == len(settings) or number == self._asked_repeats or (number >= 1 and enough(samples)):
+                break
+            for index in _order(number, settings):
+                if index in out or len(samples[index]) > number:
+                    continue
+                if self.budget.left_s() <= longest_s.get(index, 0):
+                    self.say("the time is used up")
+                    return [each or [{"error": "no time was left for it: give more by --budget"}] for each in samples]
+                _none, took_s = self.budget.timed(lambda index=index: self._run(
+                    part, settings[index], samples[index], measure, f"round {number + 1}"))  # fmt: skip
+                longest_s[index] = max(longest_s.get(index, 0), took_s)
+        return samples
+
+    def _kept_of(self, part, settings):
+        return [self._kept.of(part, self.name_of(setting)) if self._kept else [] for setting in settings]
+
+    def _warm_up(self, settings, samples, action, not_needed):
+        """The settings that cannot be measured; each has its error for a sample."""
         out = set()
         for index, setting in enumerate(settings):
-            if len(samples[index]) == repeats:
-                continue
-            error = self.left_out(setting) or self._attempt(warm_up or measure, setting)[1]
+            error = self.left_out(setting)
+            if not error and not not_needed(index):
+                error = self._attempt(action, setting)[1]
             if error:
                 out.add(index)
                 samples[index].append({"error": error})
                 self.say(f"{self.name_of(setting)}: {error}")
-        for number in range(repeats):
-            order = range(len(settings)) if number % 2 == 0 else reversed(range(len(settings)))
-            for index in order:
-                if index in out or len(samples[index]) > number:
-                    continue
-                name = self.name_of(settings[index])
-                sample, error = self._attempt(measure, settings[index])
-                sample = {"error": error} if error else sample
-                samples[index].append(sample)
-                if self._kept and not error:
-                    self._kept.add(part, name, sample)
-                self.say(f"round {number + 1} of {repeats}: {name}: {error or brief(sample)}")
-        return samples
+        return out
+
+    def _run(self, part, setting, samples, measure, which):
+        name = self.name_of(setting)
+        sample, error = self._attempt(measure, setting)
+        sample = {"error": error} if error else sample
+        samples.append(sample)
+        if self._kept and not error:
+            self._kept.add(part, name, sample)
+        self.say(f"{which}: {name}: {error or brief(sample)}")
 
     def left_out(self, setting):
         """Why it is; None: it is not. A word of --only is key=value, or some values, of which the setting has one."""
@@ -114,6 +173,10 @@ class Bench:
         if rows and all("error" in each for each in rows):
             raise LabError(f"no setting worked; the first says: {rows[0]['error']}")
         return rows
+
+
+def _order(number, settings):
+    return range(len(settings)) if number % 2 == 0 else reversed(range(len(settings)))
 
 
 def brief(sample):

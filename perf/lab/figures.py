@@ -87,6 +87,37 @@ def spread(name, values):
             f"{name}_high": rounded(max(known, default=None))}  # fmt: skip
 
 
+CONFIDENCE = 0.95
+RUNS_OF_AN_INTERVAL = 6  # of fewer not even the extremes hold the median so surely
+
+
+def interval_of_median(values, confidence=CONFIDENCE):
+    """(low, high): between them lies the median of all runs that the machine could make, with this confidence or more,
+    whatever their distribution: order statistics, by the binomial of n and a half. None of fewer than six values."""
+    ordered, n = sorted(values), len(values)
+    below, outside = 0, 0.5**n
+    while 2 * (outside + math.comb(n, below + 1) * 0.5**n) <= 1 - confidence:
+        below += 1
+        outside += math.comb(n, below) * 0.5**n
+    return (ordered[below], ordered[n - 1 - below]) if 2 * outside <= 1 - confidence else None
+
+
+def interval(name, values):
+    """As `spread`, but of six values and more name_low and name_high are the median's interval, and name_n says how many
+    they are."""
+    known = [value for value in values if value is not None]
+    low, high = interval_of_median(known) or (min(known, default=None), max(known, default=None))
+    return {name: rounded(median(known)), f"{name}_low": rounded(low), f"{name}_high": rounded(high), f"{name}_n": len(known)}
+
+
+def narrow(summary, name, within):
+    """The interval of this ratio reaches no farther than so much of the median to either side."""
+    if summary.get(f"{name}_n", 0) < RUNS_OF_AN_INTERVAL:
+        return False
+    middle, low, high = (summary[name + end] for end in ("", "_low", "_high"))
+    return max(high - middle, middle - low) <= within * middle
+
+
 def slope(points):
     """Least squares of log y over log x."""
     logs = [(math.log(x), math.log(y)) for x, y in points]

@@ -1,7 +1,22 @@
 # Medians, worst runs, taxes by round, slopes.
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from lab.figures import ALWAYS, by_round, gbps, median, percentile, ratio, rounded, row, slope, spread, taxes
+from lab.figures import (
+    ALWAYS,
+    by_round,
+    gbps,
+    interval,
+    interval_of_median,
+    median,
+    narrow,
+    percentile,
+    ratio,
+    rounded,
+    row,
+    slope,
+    spread,
+    taxes,
+)
 
 
 def runs(*speeds, **more):
@@ -79,3 +94,21 @@ def test_a_percentile_lies_between_two_values_in_proportion():
     assert percentile([10.0, 20.0], 0.25) == 12.5
     assert [percentile([4.0], share) for share in (0, 0.9, 1)] == [4.0] * 3
     assert percentile([], 0.5) is None
+
+
+def test_the_interval_of_a_median_is_that_of_order_statistics():
+    # Of n values the k-th from either end, where 2 P(Binomial(n, 1/2) < k) <= 0.05: any table of the sign test has them.
+    for n, k in ((6, 1), (8, 1), (9, 2), (11, 2), (12, 3), (15, 4), (20, 6), (25, 8)):
+        assert interval_of_median([float(value) for value in range(n, 0, -1)]) == (k, n + 1 - k), n
+    assert interval_of_median([1.0] * 5) is None and interval_of_median([]) is None
+
+
+def test_an_interval_of_few_runs_has_their_extremes_and_is_never_narrow():
+    few = interval("r", [1.0, None, 1.01, 0.99])
+    assert few == {"r": 1.0, "r_low": 0.99, "r_high": 1.01, "r_n": 3}
+    assert not narrow(few, "r", 0.5)
+    many = interval("r", [0.9, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 5.0])
+    assert (many["r_low"], many["r_high"], many["r_n"]) == (1.0, 1.0, 9)
+    assert narrow(many, "r", 0.01)
+    assert not narrow(interval("r", [0.8, 1.0, 1.0, 1.0, 1.0, 1.2]), "r", 0.1)
+    assert interval("r", [])["r"] is None

@@ -7,6 +7,7 @@ import argparse
 import datetime
 import json
 import pathlib
+import re
 import sys
 
 _PERF = pathlib.Path(__file__).resolve().parents[1]
@@ -15,7 +16,7 @@ sys.path[:0] = [str(_PERF), str(_PERF.parent / "tools")]
 from harness import HarnessError, find_binaries  # noqa: E402
 from harness.system import REPOSITORY, exit_on_signals  # noqa: E402
 from lab import experiments, machine, packages, plots, report, sides  # noqa: E402
-from lab.bench import Bench  # noqa: E402
+from lab.bench import Bench, Budget  # noqa: E402
 from lab.errors import FAILED, MISSING, USAGE, LabError  # noqa: E402
 from lab.kept import Kept  # noqa: E402
 from lab.seeds import command as seeds  # noqa: E402
@@ -37,6 +38,11 @@ def arguments(words):
                         help="cores of each side (1): the worker of a node has the first, all else shares them")  # fmt: skip
     parser.add_argument("--resume", action="store_true",
                         help="take over what the last run, of the same commit and options, had measured before it was cut off")  # fmt: skip
+    parser.add_argument("--budget", type=_seconds, metavar="TIME",
+                        help="peers, trees: rounds until the ratios are sure, and no longer than so (20m, 90s; 0s with "
+                             "--resume: the result of what is there)")  # fmt: skip
+    parser.add_argument("--within", type=_percent, default=10.0, metavar="PERCENT",
+                        help="with --budget: sure is a ratio whose 95 %% interval reaches so far from its median at most (10)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where the result goes (build/lab/NAME.json)")
     parser.add_argument("--plots", type=pathlib.Path, metavar="DIR", help="where plots go (build/lab/plots)")
     parser.add_argument("--no-plots", action="store_true", help="measure only; needs no matplotlib")
@@ -54,6 +60,20 @@ def _positive(text):
     return value
 
 
+def _seconds(text):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text}: a number and s, m or h, such as 20m")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def _percent(text):
+    value = float(text)
+    if not 0 < value <= 100:
+        raise argparse.ArgumentTypeError(f"{text}: percent, above 0 and up to 100")
+    return value
+
+
 def check(options):
     if options.name not in experiments.NAMES:
         raise LabError(f"{options.name}: no such experiment; there are {', '.join(experiments.NAMES)}", USAGE)
@@ -66,6 +86,8 @@ def check(options):
         raise LabError(f"--node: {options.name} needs nodes of its own; leave it out", USAGE)
     if options.loss and options.name != "peers":
         raise LabError("--loss: only `peers` takes it", USAGE)
+    if options.budget is not None and not hasattr(experiment, "RATIOS"):
+        raise LabError(f"--budget: {options.name} does not take it, but `peers` and `trees` do; use --repeat", USAGE)
     if not 0 <= options.loss < 100:
         raise LabError(f"--loss {options.loss:g}: percent, from 0 to below 100", USAGE)
     return experiment
@@ -82,6 +104,7 @@ def measure(options):
     """The result as it is written: one JSON object."""
     experiment = check(options)
     sides.give(options.cores)
+    budget = None if options.budget is None else Budget(options.budget, options.within / 100)
     binaries = programs()
     packages.install([*experiment.PACKAGES, *([] if options.no_plots else plots.PACKAGES)])
     result = {
@@ -93,8 +116,10 @@ def measure(options):
     }
     kept = _kept(options, result["version"])
     bench = Bench(quick=options.quick, repeats=options.repeat, nodes=options.node or None,
-                  loss_percent=options.loss, only=options.only, kept=kept)  # fmt: skip
+                  loss_percent=options.loss, only=options.only, kept=kept, budget=budget)  # fmt: skip
     result.update(repeats=bench.repeats, cores_per_side=options.cores)
+    if budget:
+        result.update(repeats=None, budget_s=options.budget, within_percent=options.within)
     if options.only:
         result["only"] = options.only
     if options.loss:

@@ -50,6 +50,7 @@ def test_list_names_every_experiment(command):
     (("disk", "--node", "/a", "--node", "b"), "disk needs nodes of its own"),
     (("lanes", "--loss", "1"), "--loss: only"),
     (("peers", "--loss", "100"), "--loss 100"),
+    (("lanes", "--budget", "20m"), "--budget: lanes does not take it"),
     (("lanes", "somewhere"), "only `report` takes a folder"),
 ])  # fmt: skip
 def test_wrong_use_is_one_line_and_2(command, words, naming):

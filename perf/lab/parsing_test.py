@@ -5,10 +5,11 @@ import stat
 
 import pytest
 from lab import probe
-from lab.bench import Bench, bytes_for
+from lab.bench import Bench, Budget, bytes_for
 from lab.errors import LabError
 from lab.experiments import NAMES, crc, disk, load, pacing, peers, scaling
 from lab.experiments.shapes import size_name
+from lab.kept import Kept
 from lab.nodes import wire_bytes
 from lab.peers.ceilings import received
 from lab.stopwatch import Finished, timed
@@ -135,6 +136,62 @@ def test_a_setting_that_fails_at_first_is_not_tried_again():
     assert calls.count(2) == 1 and rows[1]["error"] == "refused"
     with pytest.raises(LabError, match="refused"):
         bench.must_have_rows(rows[1:])
+
+
+class _Clock:
+    def __init__(self):
+        self.now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+def _timed_bench(seconds, **more):
+    """A bench whose time passes only while something is measured; the measuring; what it was asked for."""
+    clock, asked = _Clock(), []
+
+    def measure(setting):
+        asked.append(setting["x"])
+        clock.now_s += setting["s"]
+        return {"goodput_gbps": 1.0}
+
+    return Bench(say=lambda _text: None, budget=Budget(seconds, 0.1, clock), **more), measure, asked
+
+
+_TWO = [{"x": 1, "s": 10}, {"x": 2, "s": 20}]
+
+
+def test_rounds_go_on_until_there_are_enough():
+    bench, measure, asked = _timed_bench(10_000)
+    samples = bench.interleave(_TWO, measure, lambda _each: None, enough=lambda samples: len(samples[1]) == 7)
+    assert [len(each) for each in samples] == [7, 7] and asked[:4] == [1, 2, 2, 1]
+
+
+def test_rounds_end_before_the_time_does():
+    bench, measure, asked = _timed_bench(75)
+    samples = bench.interleave(_TWO, measure, lambda _each: None, enough=lambda _samples: False)
+    assert [len(each) for each in samples] == [3, 2] and asked == [1, 2, 2, 1, 1]
+
+
+def test_what_had_no_time_is_an_error_and_what_was_kept_is_a_result(tmp_path):
+    bench, measure, asked = _timed_bench(5)
+    samples = bench.interleave(_TWO, measure, lambda _each: None, enough=lambda _samples: False)
+    assert asked == [1] and "--budget" in samples[1][0]["error"]
+    kept = Kept(tmp_path / "x.kept", {}, False)
+    for name in map(Bench.name_of, _TWO):
+        kept.add(0, name, {"goodput_gbps": 2.0})
+    bench, measure, asked = _timed_bench(0, kept=Kept(tmp_path / "x.kept", {}, True))
+    samples = bench.interleave(_TWO, measure, enough=lambda _samples: False)
+    assert samples == [[{"goodput_gbps": 2.0}]] * 2 and not asked
+
+
+def test_a_run_with_a_budget_that_was_cut_off_goes_on_within_its_round(tmp_path):
+    kept = Kept(tmp_path / "x.kept", {}, False)
+    for number in (0, 1, 1):
+        kept.add(0, Bench.name_of(_TWO[number]), {"goodput_gbps": 2.0})
+    bench, measure, asked = _timed_bench(10_000, kept=Kept(tmp_path / "x.kept", {}, True))
+    samples = bench.interleave(_TWO, measure, lambda _each: None, enough=lambda samples: len(samples[0]) >= 3)
+    assert [len(each) for each in samples] == [3, 3] and asked == [1, 1, 2]
 
 
 def test_only_takes_names_with_commas():

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from lab import figures
 from lab.errors import LabError
 from lab.experiments import trees
 from lab.peers import forests
@@ -61,7 +62,8 @@ def test_a_tree_that_differs_is_found_out(tmp_path):
 
 def test_ratios_are_to_the_best_of_the_tools_and_not_to_the_loop():
     def row(tree, peer, files_per_s, storage="disk", **more):
-        return {"tree": tree, "storage": storage, "peer": peer, "files_per_s": files_per_s, **more}
+        return figures.row({"tree": tree, "storage": storage, "peer": peer},
+                           [{"error": "no"}] if files_per_s is None else [{"files_per_s": files_per_s, **more}])  # fmt: skip
 
     rows = [row("small", "sluice", 8000.0), row("small", "rsync", 2000.0), row("small", "tar-socat", 4000.0),
             row("small", "bare-loop", 10_000.0), row("small", "scp", None), row("large", "sluice", 1.0, wall_s=4.0),
@@ -69,6 +71,6 @@ def test_ratios_are_to_the_best_of_the_tools_and_not_to_the_loop():
             row("unchanged", "sluice", 9.0), row("unchanged", "rsync", 3.0)]  # fmt: skip
     out = trees.summary(rows)
     assert (out["files_per_s"], out["ratio_rsync"], out["ratio_best"], out["ratio_bare_loop"]) == (8000.0, 4.0, 2.0, 0.8)
-    assert out["sync_ratio_rsync"] == 3.0
-    assert out["mixed_over_slower"] == pytest.approx(1.05)
+    assert out["unchanged_ratio_rsync"] == 3.0
+    assert out["mixed"] == pytest.approx(1.05)
     assert out["tmpfs_ratio_rsync"] is out["kernel_tree_ratio_best"] is out["rss_mb_million"] is None

@@ -7,7 +7,7 @@
 # dropped before each run. TCP tools run with cubic and with bbr, and the better counts.
 # SPDX-License-Identifier: Apache-2.0
 from ..errors import MISSING, USAGE, LabError
-from ..figures import by_round, spread
+from ..figures import by_round, interval, narrow
 from ..peers import ceilings, contest, ends, tools
 from . import shapes
 
@@ -15,6 +15,7 @@ HELP = "Sluice beside GridFTP, rsync, scp, socat, HTTP, UFTP, XRootD and iperf3;
 REAL = False
 _PEERS = (*tools.FILE_PEERS, ceilings.Iperf3Tcp, ceilings.Iperf3Udp)
 PACKAGES = ()
+RATIOS = ("ratio", "disk_ratio")  # what --budget makes sure of
 
 
 def run(bench):
@@ -22,10 +23,15 @@ def run(bench):
     if reason:
         raise LabError(f"peers: {reason}", MISSING)
     with contest.Contest(bench, _PEERS) as game:
-        rows = bench.must_have_rows(game.run())
+        rows = bench.must_have_rows(game.run(lambda rows: _sure(rows, bench)))
     if not rows:
         raise LabError(f"peers: nothing has the words of --only; there are {', '.join(kind.name for kind in _PEERS)}", USAGE)
     return {"rows": rows, "summary": summary(rows, disk=not bench.loss_percent)}
+
+
+def _sure(rows, bench):
+    known = summary(rows, disk=not bench.loss_percent)
+    return all(narrow(known, name, bench.budget.within) for name in RATIOS if known.get(name) is not None)
 
 
 def summary(rows, disk):
@@ -58,7 +64,7 @@ def of_place(rows, place):
         "best_file_peer_gbps": of(best, "goodput_gbps"),
         "best_file_peer_cpu_s_per_gb": of(best, "cpu_s_per_gb"),
         # Both by the wall of the whole command; beside it what of it is the session's own time.
-        **spread("ratio", by_round(ours["runs"], best["runs"], "goodput_gbps") if ours and best else []),
+        **interval("ratio", by_round(ours["runs"], best["runs"], "goodput_gbps") if ours and best else []),
         "sluice_session_gbps": (ours or {}).get("session_gbps"),
         "iperf3_tcp_gbps": max(tcp, default=None),
     }

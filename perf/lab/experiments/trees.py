@@ -15,7 +15,7 @@ import contextlib
 from harness import MemifWire
 
 from ..errors import MISSING, LabError
-from ..figures import ratio, rounded
+from ..figures import by_round, interval, narrow, ratio
 from ..meter import forget_peak, peak_mb
 from ..nodes import RATE_UNLIMITED
 from ..peers import ends, forests, ours, tree_tools
@@ -28,6 +28,8 @@ REAL = False
 PACKAGES = ()
 _OURS = "sluice"
 _OF_OURS_ALONE = ("large", "mixed", "million")
+# What --budget makes sure of.
+RATIOS = ("ratio_rsync", "tmpfs_ratio_rsync", "kernel_tree_ratio_best", "unchanged_ratio_rsync", "mixed")
 _UNCHANGED, _COMPARING = "unchanged", (_OURS, "rsync")
 
 
@@ -42,7 +44,8 @@ def run(bench):
                            "files": {name: len(each.files) for name, each in planted.items()}}  # fmt: skip
         with _Race(bench, grounds, planted) as race:
             settings = race.settings()
-            samples = bench.interleave(settings, race.measure, race.possible)
+            samples = bench.interleave(settings, race.measure, race.possible,
+                                       enough=lambda samples: _sure(summary(bench.rows(settings, samples)), bench))  # fmt: skip
     rows = bench.must_have_rows(bench.rows(settings, samples))
     return {"rows": rows, "summary": summary(rows)}
 
@@ -162,31 +165,38 @@ class _Race(contextlib.ExitStack):
 # ---- what it says -------------------------------------------------------------------------------
 
 
+def _sure(known, bench):
+    return all(narrow(known, name, bench.budget.within) for name in RATIOS if known[name] is not None)
+
+
 def summary(rows):
-    def speed(tree, storage, *peers):
-        found = [row["files_per_s"] for row in rows
+    """Ratios are those within a round, their medians and intervals (figures.interval)."""
+
+    def best(tree, storage, *peers):
+        found = [row for row in rows
                  if (row["tree"], row["storage"]) == (tree, storage) and row["peer"] in peers
                  and row.get("files_per_s") is not None]  # fmt: skip
-        return max(found, default=None)
+        return max(found, key=lambda row: row["files_per_s"], default=None)
 
-    def wall_s(tree):
-        return next((row.get("wall_s") for row in rows if row["tree"] == tree), None)
+    def against(name, tree, storage, *peers):
+        ours_row, other = best(tree, storage, _OURS), best(tree, storage, *peers)
+        return interval(name, by_round(ours_row["runs"], other["runs"], "files_per_s") if ours_row and other else [])
 
-    def against(tree, storage, *peers):
-        return rounded(ratio(speed(tree, storage, _OURS), speed(tree, storage, *peers)), 3)
+    def walls_s(tree):
+        return [run.get("wall_s") for row in rows if row["tree"] == tree for run in row["runs"]]
 
+    slower = [max(parts) if all(parts) else None for parts in zip(walls_s("large"), walls_s("half"))]
     tools = [kind.name for kind in tree_tools.TREE_PEERS if kind is not tree_tools.BareLoop]
-    parts = [wall_s("large"), wall_s("half")]
-    slower = max(parts) if all(parts) else None
     return {
-        "files_per_s": speed("small", "disk", _OURS),
-        "ratio_rsync": against("small", "disk", "rsync"),
-        "ratio_best": against("small", "disk", *tools),
-        "ratio_bare_loop": against("small", "disk", "bare-loop"),
-        "tmpfs_ratio_rsync": against("small", "tmpfs", "rsync"),
-        "sync_ratio_rsync": against(_UNCHANGED, "disk", "rsync"),
-        "kernel_tree_ratio_best": against("kernel", "disk", *tools),
-        "mixed_over_slower": rounded(ratio(wall_s("mixed"), slower), 3),
+        "files_per_s": (best("small", "disk", _OURS) or {}).get("files_per_s"),
+        **against("ratio_rsync", "small", "disk", "rsync"),
+        **against("ratio_best", "small", "disk", *tools),
+        **against("ratio_bare_loop", "small", "disk", "bare-loop"),
+        **against("tmpfs_ratio_rsync", "small", "tmpfs", "rsync"),
+        **against("unchanged_ratio_rsync", _UNCHANGED, "disk", "rsync"),
+        **against("kernel_tree_ratio_best", "kernel", "disk", *tools),
+        # Both parts together over the slower one.
+        **interval("mixed", [ratio(both, one) for both, one in zip(walls_s("mixed"), slower)]),
         "rss_mb_million": next((row.get("rss_grown_mb") for row in rows if row["tree"] == "million"), None),
     }
 

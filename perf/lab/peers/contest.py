@@ -92,7 +92,8 @@ class Contest(Stacked):
                     out.append({"peer": peer.name, "storage": place, "congestion_control": control})
         return out
 
-    def run(self):
+    def run(self, enough=None):
+        """enough(rows): with a budget of time, no more rounds are needed."""
         cells = [cell for cell in self.cells() if self._wanted(cell) and not self._bench.left_out(cell)]
         first = [self._first(cell) for cell in cells]
         chosen = [index for index in range(len(cells)) if not self._bench.quick or self._better(cells, first, index)]
@@ -102,16 +103,20 @@ class Contest(Stacked):
             if "error" in sample:
                 raise LabError(sample["error"])
 
-        samples = self._bench.interleave([cells[index] for index in chosen], self.measure, tried)
-        by_cell = dict(zip(chosen, samples))
-        # With --quick the other congestion control has its first run only.
-        rows = [row(cell, by_cell.get(index) or [first[index]]) for index, cell in enumerate(cells)]
-        for each in rows:
+        def rows(samples):
+            by_cell = dict(zip(chosen, samples))
+            # With --quick the other congestion control has its first run only.
+            return [row(cell, by_cell.get(index) or [first[index]]) for index, cell in enumerate(cells)]
+
+        samples = self._bench.interleave([cells[index] for index in chosen], self.measure, tried,
+                                         enough=enough and (lambda samples: enough(rows(samples))))  # fmt: skip
+        out = rows(samples)
+        for each in out:
             each["counts"] = each["goodput_gbps"] is not None and each["goodput_gbps"] == max(
-                other["goodput_gbps"] or 0 for other in rows
+                other["goodput_gbps"] or 0 for other in out
                 if other["peer"] == each["peer"] and other["storage"] == each["storage"]
             )  # fmt: skip
-        return rows
+        return out
 
     def _first(self, cell):
         groups = [self._groups.of(cell["peer"], side) for side in (0, 1)]
