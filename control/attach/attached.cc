@@ -9,9 +9,9 @@
 namespace sluice::attach {
 
 AttachedBoard::AttachedBoard(std::shared_ptr<BoardLink> link)
-    : link_(std::move(link)), flows_(*link_->board().get(), link_->board().port(), [board = link_->board().get()](uint32_t worker) {
-        board->workers[worker].commands.ring();
-      }) {}
+    : link_(std::move(link)),
+      flows_(*link_->board().get(), link_->board().port(),
+             [board = link_->board().get()](uint32_t worker) { board->workers[worker].commands.ring(); }) {}
 
 uint64_t AttachedBoard::counter(board::Counter counter) const {
   uint64_t sum = 0;

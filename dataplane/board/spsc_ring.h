@@ -46,7 +46,8 @@ class SpscRing {
   bool empty() const {
     return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_relaxed);
   }
-  // Consumer. Sleeps while the ring is empty, for so long at most: until the producer rings, or a signal comes.
+  // Consumer. Sleeps while the ring is empty, for so long at most: until the producer rings, or a signal
+  // comes.
   void wait(uint64_t ns) {
     const timespec most{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
     futex(FUTEX_WAIT, tail_.load(std::memory_order_relaxed), &most);

@@ -8,8 +8,8 @@
 // and a pace that rises is followed with the next sleep. Who waits for no disk waits for a peer that is about
 // as fast, and sleeps shortly: long sleeps cost a tenth of what goes from memory to memory. When nothing came
 // for a millisecond that peer does something else, such as making the thousand files of a pack, and may need
-// this core for it: then sleeps are as long as for a disk. So are they, and they grow faster, while few datagrams
-// come: a session of 8 Mbit/s cost a tenth of a core at each end, nearly all of it for waking up.
+// this core for it: then sleeps are as long as for a disk. So are they, and they grow faster, while few
+// datagrams come: a session of 8 Mbit/s cost a tenth of a core at each end, nearly all of it for waking up.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
