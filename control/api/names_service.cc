@@ -139,7 +139,8 @@ grpc::Status NamesService::List(grpc::ServerContext* context, const api::ListNam
                           .recursive = request->recursive(),
                           .glob = request->glob(),
                           .unfinished = request->unfinished(),
-                          .digests = request->digests()};
+                          .digests = request->digests(),
+                          .digest_kind = names::digest_kind(static_cast<uint32_t>(request->digest_kind()))};
   if (request->peer().empty()) return list_own(context, asked, write);
   names::Done done;
   return ask(context, request->peer(), asked, write, &done);
@@ -160,8 +161,10 @@ grpc::Status NamesService::Move(grpc::ServerContext* context, const api::MoveNam
 
 grpc::Status NamesService::Remove(grpc::ServerContext* context, const api::RemoveNameRequest* request,
                                   api::NamesReply* reply) {
-  return change(context, request->peer(),
-                names::Remove{.path = request->path(), .recursive = request->recursive()}, reply);
+  return change(
+      context, request->peer(),
+      names::Remove{.path = request->path(), .recursive = request->recursive(), .empty = request->empty()},
+      reply);
 }
 
 }  // namespace sluice::service

@@ -95,9 +95,22 @@ bool is_closed(const config::Export& config, Asker asker, bool digests) {
   return asker == Asker::kPeer && !config.read && (digests || !config.manage);
 }
 
+Result<uint64_t> digest_of(int fd, names::DigestKind kind, uint64_t bytes, Pulse& pulse) {
+  const ReadProgress progress = [&pulse](uint64_t) { return pulse.step(); };
+  switch (kind) {
+    case names::DigestKind::kAdler32:
+      return read_adler32(fd, bytes, progress);
+    case names::DigestKind::kCrc32c:
+      return read_crc(fd, wire::CrcKind::kCrc32c, 0, bytes, progress);
+    case names::DigestKind::kCrc64:
+      break;
+  }
+  return read_crc(fd, wire::CrcKind::kCrc64Ecma, 0, bytes, progress);
+}
+
 // Of the file that `entry` describes; an error in the entry where it cannot be read.
-void read_digest(int directory_fd, const char* name, const std::string& shown, Pulse& pulse,
-                 names::Entry& entry) {
+void read_digest(int directory_fd, const char* name, const std::string& shown, names::DigestKind kind,
+                 Pulse& pulse, names::Entry& entry) {
   const UniqueFd fd(::openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0)
@@ -106,10 +119,10 @@ void read_digest(int directory_fd, const char* name, const std::string& shown, P
     return set_error(entry, {ErrorCode::kSourceUnreadable, shown + ": was replaced while it was looked at"});
   describe(entry, info);
   if (!tells_its_size(fd.get(), info)) return set_error(entry, tells_no_size(shown));
-  const Result<uint64_t> crc = exports::read_crc(fd.get(), wire::CrcKind::kCrc64Ecma, 0, entry.size_bytes,
-                                                 [&pulse](uint64_t) { return pulse.step(); });
-  if (!crc) return set_error(entry, {ErrorCode::kSourceUnreadable, shown + ": " + crc.error().message});
-  entry.digest = *crc;
+  const Result<uint64_t> digest = digest_of(fd.get(), kind, entry.size_bytes, pulse);
+  if (!digest) return set_error(entry, {ErrorCode::kSourceUnreadable, shown + ": " + digest.error().message});
+  entry.digest = *digest;
+  entry.digest_kind = kind;
 }
 
 }  // namespace
@@ -162,7 +175,7 @@ void Listing::look_at_name() {
   describe(entry, info);
   if (S_ISLNK(info.st_mode)) read_target(walk.fd(), walk.name().c_str(), shown(), entry);
   if (asked_.digests && told && S_ISREG(info.st_mode) && !is_temporary_name(walk.name()))
-    read_digest(walk.fd(), walk.name().c_str(), shown(), pulse_, entry);
+    read_digest(walk.fd(), walk.name().c_str(), shown(), asked_.digest_kind, pulse_, entry);
   if (S_ISDIR(info.st_mode) && goes_deeper()) {
     const Exports::Root* root = exports_.root_of(joined(absolute_, walk.path()));
     const bool closed = root != nullptr && is_closed(root->config, asker_, asked_.digests);
@@ -251,7 +264,8 @@ Result<std::unique_ptr<Listing>> Exports::list(const names::List& asked, Pulse& 
     if (S_ISLNK(info.st_mode)) read_target(probe.get(), "", location->absolute, entry);
     if (asked.digests && S_ISREG(info.st_mode) && !is_temporary_name(last_component(name))) {
       const UniqueFd above = open_beneath(location->root->fd->get(), parent_of(name), O_RDONLY | O_DIRECTORY);
-      read_digest(above.get(), last_component(name).c_str(), location->absolute, pulse, entry);
+      read_digest(above.get(), last_component(name).c_str(), location->absolute, asked.digest_kind, pulse,
+                  entry);
     }
     listing->put(std::move(entry));
     listing->over_ = true;

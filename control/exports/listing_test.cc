@@ -10,6 +10,7 @@
 
 #include "control/exports/exports_fixture.h"
 #include "control/names/list_check.h"
+#include "dataplane/crc/adler32.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::exports {
@@ -232,6 +233,19 @@ TEST_P(ListingTest, TellsWhatFilesHoldToThoseThatMayReadThem) {
   EXPECT_FALSE(digests.at("sub"));
   EXPECT_EQ(list({.path = "data/file", .digests = true}).at(0).digest, digest_of("hello"));
   EXPECT_FALSE(list({.path = "data/file"}).at(0).digest);
+  // Of the kind that is asked for.
+  std::filesystem::resize_file(root_ / "data/sub/large", 100'000'000);  // the rest is a hole
+  const std::string large = std::string(9'000'000, 'x') + std::string(91'000'000, '\0');
+  for (const names::DigestKind kind : {names::DigestKind::kAdler32, names::DigestKind::kCrc32c}) {
+    const names::Entry entry = list({.path = "data/sub/large", .digests = true, .digest_kind = kind}).at(0);
+    EXPECT_EQ(entry.digest_kind, kind);
+    EXPECT_EQ(entry.digest, kind == names::DigestKind::kAdler32
+                                ? adler32::compute(adler32::kOfNothing, large.data(), large.size())
+                                : crc::compute(wire::CrcKind::kCrc32c, 0, large.data(), large.size()));
+  }
+  const auto none =
+      list({.path = "data/sub/none", .digests = true, .digest_kind = names::DigestKind::kAdler32});
+  EXPECT_EQ(none.at(0).digest, 1U);
   // Whoever may only manage an export is told its names, and not what they hold.
   auto managed = Exports::open({{.name = "data", .path = root_ / "data", .read = false, .manage = true}});
   ASSERT_TRUE(managed);

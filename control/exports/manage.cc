@@ -260,15 +260,18 @@ Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse, As
     return lookup_error(location->absolute, errno, ErrorCode::kSourceUnreadable);
   if (!S_ISDIR(info.st_mode) && asked.path.ends_with('/'))
     return lookup_error(location->absolute, ENOTDIR, ErrorCode::kSourceUnreadable);
-  if (S_ISDIR(info.st_mode) && !asked.recursive)
+  if (asked.empty && !S_ISDIR(info.st_mode))
+    return lookup_error(location->absolute, ENOTDIR, ErrorCode::kSourceUnreadable);
+  if (S_ISDIR(info.st_mode) && !asked.recursive && !asked.empty)
     return Error{ErrorCode::kUsage,
                  location->absolute + ": is a directory; remove it and what is in it with -r"};
   // Who may write could choose their modes as well.
   Remover remover(
       *reserved_, location->root->config.write ? writable_ : nullptr,
       [this](dev_t device, ino_t inode) { return root_of(device, inode) != nullptr; }, pulse);
-  if (const Status status = remover.remove(at.get(), name, location->absolute); !status)
-    return status.error();
+  const Status removed = asked.empty ? remover.remove_empty(at.get(), name, location->absolute)
+                                     : remover.remove(at.get(), name, location->absolute);
+  if (!removed) return removed.error();
   if (const Status status = sync_directory(at.get(), location->absolute); !status) return status.error();
   return remover.take_done();
 }

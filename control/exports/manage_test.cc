@@ -221,6 +221,23 @@ TEST_P(ManageTest, RemovesOneName) {
   EXPECT_TRUE(there("data/sub"));
 }
 
+TEST_P(ManageTest, RemovesADirectoryIfNothingIsInIt) {
+  const auto remove_empty = [this](const std::string& path) {
+    return code(exports_.remove({.path = path, .empty = true}, pulse_));
+  };
+  EXPECT_EQ(remove_empty("data/file"), ErrorCode::kSourceUnreadable);
+  EXPECT_EQ(remove_empty("data/none"), ErrorCode::kSourceUnreadable);
+  EXPECT_EQ(remove_empty("data"), ErrorCode::kOutsideExports);
+  std::filesystem::create_directory(root_ / "data/new");
+  std::filesystem::create_directory(root_ / "data/new/er");
+  EXPECT_EQ(remove_empty("data/new"), ErrorCode::kUsage);
+  EXPECT_EQ(remove_empty("data/new/er/"), ErrorCode::kOk);
+  std::filesystem::create_directory_symlink("new", root_ / "data/link");
+  EXPECT_EQ(remove_empty("data/link"), ErrorCode::kSourceUnreadable);
+  EXPECT_EQ(remove_empty("data/new"), ErrorCode::kOk);
+  EXPECT_FALSE(std::filesystem::exists(root_ / "data/new"));
+}
+
 TEST_P(ManageTest, RemovesADirectoryAndAllThatIsInIt) {
   for (int i = 0; i < 30; ++i) {
     const fs::path directory = root_ / "data/sub" / ("d" + std::to_string(i)) / "e";

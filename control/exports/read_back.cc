@@ -15,6 +15,7 @@
 #include "dataplane/base/check.h"
 #include "dataplane/base/progress.h"
 #include "dataplane/base/unique_fd.h"
+#include "dataplane/crc/adler32.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::exports {
@@ -25,10 +26,31 @@ constexpr uint64_t kReadBytes = 4U << 20;
 
 uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-}  // namespace
+// Sums that grow piece by piece, from the first byte to the last; what is a hole is not read.
+class Crc {
+ public:
+  explicit Crc(wire::CrcKind kind) : kind_(kind) {}
+  void add(const uint8_t* data, uint64_t bytes) { value_ = crc::compute(kind_, value_, data, bytes); }
+  void add_zeros(uint64_t bytes) { value_ = crc::shift(kind_, value_, bytes) ^ crc::of_zeros(kind_, bytes); }
+  uint64_t value() const { return value_; }
 
-Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
-                          const ReadProgress& progress) {
+ private:
+  wire::CrcKind kind_;
+  uint64_t value_ = 0;
+};
+
+class Adler32 {
+ public:
+  void add(const uint8_t* data, uint64_t bytes) { value_ = adler32::compute(value_, data, bytes); }
+  void add_zeros(uint64_t bytes) { value_ = adler32::combine(value_, adler32::of_zeros(bytes), bytes); }
+  uint64_t value() const { return value_; }
+
+ private:
+  uint32_t value_ = adler32::kOfNothing;
+};
+
+template <typename Sum>
+Result<uint64_t> read_sum(int fd, uint64_t offset, uint64_t length, const ReadProgress& progress, Sum sum) {
   DCHECK(length <= static_cast<uint64_t>(INT64_MAX) - kAlignment &&
              offset <= static_cast<uint64_t>(INT64_MAX) - length,
          "bytes of a file");
@@ -36,12 +58,11 @@ Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t 
   std::unique_ptr<uint8_t, decltype(&std::free)> buffer(nullptr, &std::free);  // holes need none
   const Error cancelled{ErrorCode::kCancelled, "was not read to its end"};
   const uint64_t end = offset + length;
-  uint64_t crc = 0;
   for (uint64_t at = offset; at < end;) {
     base::note_progress();
     // A hole of any length is read at once.
     if (const uint64_t data = exports::next_data(fd, at, end); data > at) {
-      crc = crc::shift(kind, crc, data - at) ^ crc::of_zeros(kind, data - at);
+      sum.add_zeros(data - at);
       DCHECK(data <= end, "a hole is read up to the end of what is asked for");
       if (progress && !progress(data - at)) return cancelled;
       at = data;
@@ -58,11 +79,22 @@ Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t 
                                                     n < 0 ? std::strerror(errno) : "it ends early")};
     }
     const uint64_t got = std::min(static_cast<uint64_t>(n) - skew, end - at);
-    crc = crc::compute(kind, crc, buffer.get() + skew, got);
+    sum.add(buffer.get() + skew, got);
     at += got;
     if (progress && !progress(got)) return cancelled;
   }
-  return crc;
+  return sum.value();
+}
+
+}  // namespace
+
+Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
+                          const ReadProgress& progress) {
+  return read_sum(fd, offset, length, progress, Crc(kind));
+}
+
+Result<uint64_t> read_adler32(int fd, uint64_t length, const ReadProgress& progress) {
+  return read_sum(fd, 0, length, progress, Adler32());
 }
 
 Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length) {

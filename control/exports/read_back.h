@@ -1,4 +1,4 @@
-// The CRC of bytes as the disk gives them. Blocking.
+// The CRC, or another sum, of bytes as the disk gives them. Blocking.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,9 @@ using ReadProgress = std::function<bool(uint64_t bytes)>;
 // where and why; the caller names the file.
 Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                           const ReadProgress& progress = {});
-// The same of the file behind a descriptor of any kind, past the page cache where the file system allows
+// The Adler-32 of the first `length` bytes, likewise.
+Result<uint64_t> read_adler32(int fd, uint64_t length, const ReadProgress& progress = {});
+// The CRC of the file behind a descriptor of any kind, past the page cache where the file system allows
 // that.
 Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length);
 

@@ -154,4 +154,21 @@ Status Remover::remove(int directory_fd, const std::string& name, const std::str
   return {};
 }
 
+Status Remover::remove_empty(int directory_fd, const std::string& name, const std::string& shown) {
+  DCHECK(valid_file_name(name), "what is removed is a name in a directory");
+  const UniqueFd top =
+      open_beneath(directory_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_XDEV);
+  struct stat info {};
+  if (!top || ::fstat(top.get(), &info) != 0) return remove_error(shown, errno);
+  if (is_root_(info.st_dev, info.st_ino))
+    return Error{ErrorCode::kOutsideExports, shown + ": is the root of an export, which stays as it is"};
+  if (unlink(directory_fd, name, AT_REMOVEDIR)) {
+    ++done_.entries;
+    return {};
+  }
+  if (errno == ENOTEMPTY || errno == EEXIST)
+    return Error{ErrorCode::kUsage, shown + ": is not empty; remove what is in it first"};
+  return remove_error(shown, errno);
+}
+
 }  // namespace sluice::exports

@@ -32,6 +32,8 @@ class Remover {
 
   // An error: nothing could be begun, or it was stopped (kCancelled). `shown` is the name's path, for people.
   Status remove(int directory_fd, const std::string& name, const std::string& shown);
+  // A directory, if nothing is in it.
+  Status remove_empty(int directory_fd, const std::string& name, const std::string& shown);
   names::Done take_done() { return std::move(done_); }
 
  private:

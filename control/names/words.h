@@ -44,6 +44,17 @@ enum class Type : uint8_t {
 };
 inline constexpr Type kTypeLast = Type::kBlockDevice;
 
+enum class DigestKind : uint8_t {
+  kCrc64,    // WIRE 1.2
+  kAdler32,  // RFC 1950
+  kCrc32c,   // WIRE 1.2
+};
+// Of its number. What only a newer node asks for is answered by a CRC-64, which says that it is one.
+constexpr DigestKind digest_kind(uint32_t number) {
+  return number <= static_cast<uint32_t>(DigestKind::kCrc32c) ? static_cast<DigestKind>(number)
+                                                              : DigestKind::kCrc64;
+}
+
 struct Entry {
   std::string path;  // from the directory that was asked for; empty: what was asked for itself
   Type type = Type::kUnknown;
@@ -55,8 +66,9 @@ struct Entry {
   uint64_t links = 0;
   uint64_t allocated_bytes = 0;
   std::string target;              // of a link
-  std::optional<uint64_t> digest;  // of what a file holds, its CRC-64 (WIRE 1.2); where it was asked for
-  uint32_t error_code = 0;         // sluice::ErrorCode: why not all of this is known, or it was not gone into
+  std::optional<uint64_t> digest;  // of what a file holds; where it was asked for
+  DigestKind digest_kind = DigestKind::kCrc64;
+  uint32_t error_code = 0;  // sluice::ErrorCode: why not all of this is known, or it was not gone into
   std::string error;
 };
 
@@ -67,6 +79,7 @@ struct List {
   bool glob = false;
   bool unfinished = false;
   bool digests = false;
+  DigestKind digest_kind = DigestKind::kCrc64;
   uint64_t pages = 0;
 };
 
@@ -84,6 +97,7 @@ struct Move {
 struct Remove {
   std::string path;
   bool recursive = false;
+  bool empty = false;  // a directory, if nothing is in it
 };
 
 // The node itself.

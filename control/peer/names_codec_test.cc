@@ -22,6 +22,7 @@ names::Entry sample() {
           .allocated_bytes = 512,
           .target = "../\x80",
           .digest = 1ULL << 63,
+          .digest_kind = names::DigestKind::kCrc32c,
           .error_code = 7,
           .error = "cannot be read"};
 }
@@ -34,11 +35,14 @@ std::vector<names::Word> samples() {
                           .recursive = true,
                           .glob = true,
                           .unfinished = true,
+                          .digests = true,
+                          .digest_kind = names::DigestKind::kAdler32,
                           .pages = 8}),
       Request(names::List{}),
       Request(names::MakeDirectory{.path = "data/x", .parents = true}),
       Request(names::Move{.from = "data/x", .to = "data/y", .replace = true}),
       Request(names::Remove{.path = "data/x", .recursive = true}),
+      Request(names::Remove{.path = "data/x", .empty = true}),
       Request(names::AboutNode{}),
       names::Done{.node = names::NodeState{.software = "sluice 1",
                                            .asked_unix_ns = 1,
@@ -74,6 +78,7 @@ TEST(NamesCodec, EveryFieldOfAnEntryTravels) {
   EXPECT_EQ(entry.mtime_ns(), INT64_MAX) << "for those who do not know the other fields";
   EXPECT_EQ(back.allocated_bytes, 512U);
   EXPECT_EQ(back.digest, 1ULL << 63);
+  EXPECT_EQ(back.digest_kind, names::DigestKind::kCrc32c);
 }
 
 TEST(NamesCodec, SaysWhatTheDocumentShows) {
@@ -90,12 +95,27 @@ TEST(NamesCodec, SaysWhatTheDocumentShows) {
                                          .target = "../x"},
                                         {.path = "b\xff.h5", .error_code = 7, .error = "permission denied"}}};
   EXPECT_EQ(to_wire(page).SerializeAsString(), base::documented_bytes("names, page"));
+  const names::Word digests = names::Request(names::List{.path = "data/a.h5",
+                                                         .itself = true,
+                                                         .digests = true,
+                                                         .digest_kind = names::DigestKind::kAdler32,
+                                                         .pages = 8});
+  EXPECT_EQ(to_wire(digests).SerializeAsString(), base::documented_bytes("names, request of a digest"));
+  const names::Word digest = names::Page{{{.type = names::Type::kFile,
+                                           .size_bytes = 9,
+                                           .mode = 0644,
+                                           .links = 1,
+                                           .digest = 0x11E60398,
+                                           .digest_kind = names::DigestKind::kAdler32}}};
+  EXPECT_EQ(to_wire(digest).SerializeAsString(), base::documented_bytes("names, page with a digest"));
 }
 
 TEST(NamesCodec, WhatThisVersionDoesNotKnow) {
   PeerMessage wire;
   wire.mutable_names_page()->add_entries()->set_type(static_cast<NameType>(99));
   EXPECT_EQ(std::get<names::Page>(*word_from_wire(wire)).entries[0].type, names::Type::kUnknown);
+  wire.mutable_names_page()->mutable_entries(0)->set_digest_kind(static_cast<DigestKind>(99));
+  EXPECT_EQ(std::get<names::Page>(*word_from_wire(wire)).entries[0].digest_kind, names::DigestKind::kCrc64);
   PeerMessage nothing;
   nothing.mutable_names_request();
   EXPECT_FALSE(word_from_wire(nothing));

@@ -22,6 +22,7 @@ void put_entry(const Entry& entry, Message* to) {
   to->set_allocated_bytes(entry.allocated_bytes);
   to->set_target(entry.target);
   if (entry.digest) to->set_digest(*entry.digest);
+  to->set_digest_kind(static_cast<decltype(to->digest_kind())>(entry.digest_kind));
   to->set_error_code(entry.error_code);
   to->set_error(entry.error);
 }

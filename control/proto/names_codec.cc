@@ -17,6 +17,7 @@ void put(const names::List& list, NamesRequest* to) {
   one->set_glob(list.glob);
   one->set_unfinished(list.unfinished);
   one->set_digests(list.digests);
+  one->set_digest_kind(static_cast<DigestKind>(list.digest_kind));
   one->set_pages(list.pages);
 }
 
@@ -34,6 +35,7 @@ void put(const names::Move& move, NamesRequest* to) {
 void put(const names::Remove& remove, NamesRequest* to) {
   to->mutable_remove()->set_path(remove.path);
   to->mutable_remove()->set_recursive(remove.recursive);
+  to->mutable_remove()->set_empty(remove.empty);
 }
 
 void put(const names::AboutNode&, NamesRequest* to) { (void)to->mutable_about(); }
@@ -94,6 +96,7 @@ std::vector<names::Entry> take(const EntryField& field) {
                        .allocated_bytes = one.allocated_bytes(),
                        .target = one.target(),
                        .digest = one.has_digest() ? std::optional(one.digest()) : std::nullopt,
+                       .digest_kind = names::digest_kind(static_cast<uint32_t>(one.digest_kind())),
                        .error_code = one.error_code(),
                        .error = one.error()});
   }
@@ -114,13 +117,15 @@ names::NodeState take(const NodeState& node) {
 std::optional<names::Word> take(const NamesRequest& request) {
   switch (request.ask_case()) {
     case NamesRequest::kList:
-      return names::Request(names::List{.path = request.list().path(),
-                                        .itself = request.list().itself(),
-                                        .recursive = request.list().recursive(),
-                                        .glob = request.list().glob(),
-                                        .unfinished = request.list().unfinished(),
-                                        .digests = request.list().digests(),
-                                        .pages = request.list().pages()});
+      return names::Request(
+          names::List{.path = request.list().path(),
+                      .itself = request.list().itself(),
+                      .recursive = request.list().recursive(),
+                      .glob = request.list().glob(),
+                      .unfinished = request.list().unfinished(),
+                      .digests = request.list().digests(),
+                      .digest_kind = names::digest_kind(static_cast<uint32_t>(request.list().digest_kind())),
+                      .pages = request.list().pages()});
     case NamesRequest::kMakeDirectory:
       return names::Request(names::MakeDirectory{.path = request.make_directory().path(),
                                                  .parents = request.make_directory().parents()});
@@ -128,8 +133,9 @@ std::optional<names::Word> take(const NamesRequest& request) {
       return names::Request(names::Move{
           .from = request.move().from(), .to = request.move().to(), .replace = request.move().replace()});
     case NamesRequest::kRemove:
-      return names::Request(
-          names::Remove{.path = request.remove().path(), .recursive = request.remove().recursive()});
+      return names::Request(names::Remove{.path = request.remove().path(),
+                                          .recursive = request.remove().recursive(),
+                                          .empty = request.remove().empty()});
     case NamesRequest::kAbout:
       return names::Request(names::AboutNode{});
     case NamesRequest::ASK_NOT_SET:

@@ -44,13 +44,17 @@ TEST(UsersWords, ACallComesAsItWasSaid) {
 TEST(UsersWords, NamesAreAskedForAndToldAsTheyWereSaid) {
   Call said{.kind = Kind::kNames,
             .file = {},
-            .names = names::List{.path = "data/\xff", .recursive = true, .digests = true}};
+            .names = names::List{.path = "data/\xff",
+                                 .recursive = true,
+                                 .digests = true,
+                                 .digest_kind = names::DigestKind::kCrc32c}};
   said.file.peer = "beta";
   const std::optional<Call> heard = decode_call(encode(said));
   ASSERT_TRUE(heard && heard->names);
   EXPECT_EQ(heard->file.peer, "beta");
   const auto& list = std::get<names::List>(*heard->names);
   EXPECT_TRUE(list.path == "data/\xff" && list.recursive && list.digests);
+  EXPECT_EQ(list.digest_kind, names::DigestKind::kCrc32c);
   EXPECT_EQ(decode_call(encode(Call{.kind = Kind::kMore, .file = {}}))->kind, Kind::kMore);
   names::Page page;
   page.entries.push_back({.path = "x", .type = names::Type::kFile, .size_bytes = 7, .digest = 9});

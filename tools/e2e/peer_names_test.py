@@ -95,6 +95,14 @@ def test_peer_lists(meeting, of_node):
     assert (link.type, link.target, link.size) == (3, b"../none", 7)
 
 
+def test_digests_are_of_the_kind_that_is_asked_for(meeting, of_node):
+    for kind, digest in names.DIGESTS.items():
+        [entry], _ = meeting.peer().ask(meeting.address, "list", path=b"data/tree/w.h5", digests=True, digest_kind=kind)
+        assert (entry.digest_kind, entry.digest) == (kind, digest(b"w.h5"))
+    [entry], _ = meeting.peer().ask(meeting.address, "list", path=b"data/tree/w.h5", digests=True, digest_kind=99)
+    assert (entry.digest_kind, entry.digest) == (0, names.DIGESTS[0](b"w.h5"))
+
+
 def test_pages_come_as_they_are_let_come(meeting, of_node):
     for number in range(5000):
         (of_node / f"a/{number:04}").touch()
@@ -120,7 +128,10 @@ def test_peer_changes_names(meeting, of_node):
 
     assert change("make_directory", path=b"data/tree/new/\xfe", parents=True) == 2
     assert change("move", **{"from": b"data/tree/w.h5", "to": b"data/tree/new/\xfe"}) == 1
+    refusal(meeting, USAGE, "remove", path=b"data/tree/new", empty=True)
     assert change("remove", path=b"data/tree/new", recursive=True) == 3
+    assert change("make_directory", path=b"data/tree/new") == change("remove", path=b"data/tree/new", empty=True) == 1
+    refusal(meeting, SOURCE, "remove", path=b"data/tree/w.h5", empty=True)
     refusal(meeting, EXISTS, "move", **{"from": b"data/tree/a/x.h5", "to": b"data/tree/b/z.h5"})
     refusal(meeting, EXISTS, "make_directory", path=b"data/tree/a")
     refusal(meeting, USAGE, "remove", path=b"data/tree/a")

@@ -6,15 +6,17 @@ import re
 import shutil
 import stat
 import time
+import zlib
 
 from . import times
 from .control import INCOMPATIBLE, Failed, Gone, connect, pb
-from .wire import CRC64
+from .wire import CRC32C, CRC64
 
 PAGE, PROBLEMS, PATH_BYTES, NAME_BYTES = 1024, 100, 4096, 255
 AHEAD = 4  # pages that we let come
 TYPES = {stat.S_IFREG: 1, stat.S_IFDIR: 2, stat.S_IFLNK: 3, stat.S_IFIFO: 4, stat.S_IFSOCK: 5, stat.S_IFCHR: 6,
          stat.S_IFBLK: 7}  # fmt: skip
+DIGESTS = {0: CRC64.of, 1: zlib.adler32, 2: CRC32C.of}
 SOURCE, OUTSIDE, EXISTS, USAGE, STORAGE = 7, 8, 9, 2, 16
 
 
@@ -151,7 +153,7 @@ class Owner:
         base, expressions = cut(asked.path) if asked.glob else (asked.path, [expression(b"*")])
         place = self.place(base)
         if not stat.S_ISDIR(os.lstat(place).st_mode) or asked.itself:
-            return self.pages([self.entry(place, b"", asked.digests)], asked.pages)
+            return self.pages([self.entry(place, b"", asked)], asked.pages)
         found = []
         self.walk(asked, place, b"", expressions, found)
         if asked.glob and not found:
@@ -163,22 +165,23 @@ class Owner:
             hidden = name.startswith(b".") and name.endswith(b".sluice-part") and not asked.unfinished
             if hidden or (expressions and not expressions[0].fullmatch(name)):
                 continue
-            entry = self.entry(os.path.join(place, name), prefix + name, asked.digests)
+            entry = self.entry(os.path.join(place, name), prefix + name, asked)
             if len(expressions) <= 1:
                 found.append(entry)
             if entry.type == 2 and (asked.recursive or len(expressions) > 1):
                 self.walk(asked, os.path.join(place, name), prefix + name + b"/", expressions[1:], found)
 
-    def entry(self, place, path, digests=False):
+    def entry(self, place, path, asked=None):
         info = os.lstat(place)
         kind = TYPES[stat.S_IFMT(info.st_mode)]
         entry = pb.NameEntry(path=path, type=kind, size=info.st_size if kind in (1, 3) else 0,
                             mode=stat.S_IMODE(info.st_mode), **times.of(info), uid=info.st_uid,
                             gid=info.st_gid, links=info.st_nlink, allocated_bytes=info.st_blocks * 512,
                             target=os.readlink(place) if kind == 3 else b"")  # fmt: skip
-        if digests and kind == 1:
+        if asked and asked.digests and kind == 1:
             with open(place, "rb") as file:
-                entry.digest = CRC64.of(file.read())
+                known = asked.digest_kind if asked.digest_kind in DIGESTS else 0
+                entry.digest, entry.digest_kind = DIGESTS[known](file.read()), known
         return entry
 
     def pages(self, entries, granted):
@@ -232,9 +235,13 @@ class Owner:
         if place == self.top:
             self.stream.fail(OUTSIDE, "the root stays")
         if os.path.isdir(place) and not os.path.islink(place):
-            if not asked.recursive:
+            if not asked.recursive and not asked.empty:
                 self.stream.fail(USAGE, "is a directory")
-            shutil.rmtree(place)
+            if asked.empty and os.listdir(place):
+                self.stream.fail(USAGE, "is not empty")
+            (os.rmdir if asked.empty else shutil.rmtree)(place)
+        elif asked.empty:
+            self.stream.fail(SOURCE, "is no directory")
         else:
             os.unlink(place)
         self.synced(os.path.dirname(place))
