@@ -71,6 +71,9 @@ class Call {
     return status.ok() || !wanted ? std::nullopt : std::optional(failure_of(status));
   }
 
+  // Of a stream that its caller reads by itself.
+  Failure failure_of(const grpc::Status& status) const;
+
  private:
   // A stream that nobody reads stays open, so an exception must end it as well.
   class Leaving {
@@ -83,8 +86,6 @@ class Call {
    private:
     grpc::ClientContext& context_;
   };
-
-  Failure failure_of(const grpc::Status& status) const;
 
   grpc::ClientContext context_;
   Liveness liveness_;  // last: it ends before the context

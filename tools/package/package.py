@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/release"
 OUT = ROOT / "build/package"
 HERE = ROOT / "tools/package"
+GFAL2 = BUILD / "CPackGfal2.cmake"  # where libgfal2-dev is installed (tools/gfal2)
 # A session waits for others, a file is moved at a low rate, three daemons are restarted.
 TRIAL_LIMIT_S = 900
 # What a .rpm that is made on Debian cannot know: the names that another system gives to groups and to libraries.
@@ -43,12 +44,15 @@ def make(kinds):
         for old in OUT.glob(pattern):
             old.unlink()
     run("cpack", "-G", ";".join(kinds), cwd=BUILD, stdout=subprocess.DEVNULL)
+    if "DEB" in kinds and GFAL2.exists():
+        run("cpack", "-G", "DEB", "--config", GFAL2, cwd=BUILD, stdout=subprocess.DEVNULL)
     shutil.rmtree(OUT / "_CPack_Packages", ignore_errors=True)
 
 
 def judge(kinds):
     if "DEB" in kinds:
-        run("lintian", "--fail-on", "error", "--allow-root", newest("sluice_*.deb"))
+        for package in OUT.glob("*.deb"):
+            run("lintian", "--fail-on", "error", "--allow-root", package)
     if "RPM" in kinds:
         run("rpmlint", "-c", RPM_FILTERS, newest("sluice-*.rpm"))
 
@@ -121,6 +125,8 @@ def main():
         return 1
     for kind in kinds:
         print(newest("sluice_*.deb" if kind == "DEB" else "sluice-*.rpm"))
+    for package in OUT.glob("sluice-gfal2_*.deb"):
+        print(package)
     return 0
 
 

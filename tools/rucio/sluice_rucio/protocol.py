@@ -31,7 +31,7 @@ class Default(RSEProtocol):
         return self._size(str(path)) is not None
 
     def stat(self, path: str) -> dict[str, Any]:
-        """The size alone: a node knows no adler32 of a file."""
+        """The size alone: for the adler32 the node would read the whole file."""
         size = self._size(path)
         if size is None:
             raise exception.SourceNotFound(f"{path}: no such file")
