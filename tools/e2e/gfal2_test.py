@@ -287,6 +287,29 @@ print(between, inside == errno.ENOTSUP, after, len(os.listdir("/proc/self/task")
 """
 
 
+MANY_AT_ONCE = """
+import sys, threading, gfal2
+failed = []
+def ask(context):
+    try:
+        context.checksum(sys.argv[1], "ADLER32")
+        context.stat(sys.argv[1])
+        context.listdir(sys.argv[2])
+    except gfal2.GError as error:
+        failed.append((error.code, error.message))
+threads = [threading.Thread(target=ask, args=(gfal2.creat_context(),)) for _ in range(12)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(failed)
+"""
+
+
+def test_more_questions_than_a_node_answers_at_a_time_wait_their_turn(group, gfal):
+    here(group, "asked for", 64 * MIB, node="beta")
+    ran = gfal.python(MANY_AT_ONCE, "sluice://beta/data/asked%20for", "sluice://beta/data")
+    assert (ran.returncode, ran.stdout.strip()) == (0, "[]"), ran.stderr
+
+
 def test_a_process_may_fork_between_two_calls(group, gfal):
     here(group, "file", 42, "beta")
     ran = gfal.python(_FORKS)

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <thread>
 
 #include "control/client/requests.h"
 #include "control/client/way.h"
@@ -74,6 +75,15 @@ void Cancellation::check() const {
   if (cancelled_) throw Problem(ECANCELED, "was cancelled");
 }
 
+void Cancellation::wait(std::chrono::milliseconds time) const {
+  constexpr std::chrono::milliseconds kLook{20};
+  for (; time.count() > 0; time -= kLook) {
+    check();
+    std::this_thread::sleep_for(std::min(time, kLook));
+  }
+  check();
+}
+
 void Cancellation::begin(grpc::ClientContext* call) {
   const std::lock_guard lock(mutex_);
   call_ = call;
@@ -117,12 +127,23 @@ std::string upper(std::string text) {
 
 }  // namespace
 
-void refuse(const api::Failure& failure) {
+Problem problem_of(const api::Failure& failure) {
   const Error error = api::error_of(failure);
   const int reason = failure.kind == api::Failure::Kind::kLate
                          ? ETIMEDOUT
                          : errno_of(static_cast<int>(error.code), error.message);
-  throw Problem(reason, error.message);
+  return {reason, error.message};
+}
+
+void refuse(const api::Failure& failure) { throw problem_of(failure); }
+
+Patience::Patience(const Cancellation& cancellation, int limit_s)
+    : cancellation_(cancellation), end_(std::chrono::steady_clock::now() + std::chrono::seconds(limit_s)) {}
+
+void Patience::wait_after(const Problem& problem) {
+  if (problem.reason() != EAGAIN || std::chrono::steady_clock::now() + next_ >= end_) throw problem;
+  cancellation_.wait(next_);
+  next_ = std::min(2 * next_, std::chrono::milliseconds(500));
 }
 
 // ---- a node ------------------------------------------------------------------------------------
@@ -143,16 +164,31 @@ int Node::limit_s(const char* key, int otherwise) const {
   return set > 0 ? set : otherwise;
 }
 
+template <typename Once>
+auto Node::patiently(int limit, Once once) {
+  Patience patience(cancellation_, limit);
+  while (true) {
+    try {
+      return once();
+    } catch (const Problem& problem) {
+      patience.wait_after(problem);
+    }
+  }
+}
+
 template <typename Reply, typename Stub, typename Request>
 Reply Node::ask(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
                 const Request& request) {
-  Reply reply;
-  api::Call call(*control_, limit_s(CORE_CONFIG_NAMESPACE_TIMEOUT, kNamespaceS));
-  const Cancelled cancelled(cancellation_, call.context());
-  const std::optional<api::Failure> failure = call.ask(stub, method, request, &reply);
-  cancellation_.check();
-  if (failure) refuse(*failure);
-  return reply;
+  const int limit = limit_s(CORE_CONFIG_NAMESPACE_TIMEOUT, kNamespaceS);
+  return patiently(limit, [&] {
+    Reply reply;
+    api::Call call(*control_, limit);
+    const Cancelled cancelled(cancellation_, call.context());
+    const std::optional<api::Failure> failure = call.ask(stub, method, request, &reply);
+    cancellation_.check();
+    if (failure) refuse(*failure);
+    return reply;
+  });
 }
 
 std::string Node::peer_of(const Place& place) {
@@ -181,18 +217,22 @@ std::string Node::peer_of(const Place& place) {
 // ---- names -------------------------------------------------------------------------------------
 
 Node::List::List(Node& node, const std::string& peer, const Place& place)
-    : node_(node), call_(*node.control_, std::nullopt) {
-  api::ListNamesRequest request;
-  request.set_peer(peer);
-  request.set_path(place.path);
-  node_.cancellation_.begin(call_.context());
-  reader_ = node_.names_->List(call_.context(), request);
+    : node_(node), patience_(node.cancellation_, node.limit_s(CORE_CONFIG_NAMESPACE_TIMEOUT, kNamespaceS)) {
+  request_.set_peer(peer);
+  request_.set_path(place.path);
+  ask();
+}
+
+void Node::List::ask() {
+  call_.emplace(*node_.control_, std::nullopt);
+  node_.cancellation_.begin(call_->context());
+  reader_ = node_.names_->List(call_->context(), request_);
 }
 
 Node::List::~List() {
   node_.cancellation_.end();
   if (over_) return;
-  call_.context()->TryCancel();
+  call_->context()->TryCancel();
   api::ListNamesReply part;
   while (reader_->Read(&part)) continue;
   (void)reader_->Finish();
@@ -202,29 +242,40 @@ std::optional<api::NameEntry> Node::List::next() {
   while (!over_ && at_ == part_.entries_size()) {
     at_ = 0;
     part_.Clear();
-    if (reader_->Read(&part_)) continue;
+    if (reader_->Read(&part_)) {
+      begun_ = true;
+      continue;
+    }
     over_ = true;
     const grpc::Status status = reader_->Finish();
+    node_.cancellation_.end();
     node_.cancellation_.check();
-    if (!status.ok()) refuse(call_.failure_of(status));
+    if (status.ok()) break;
+    const Problem problem = problem_of(call_->failure_of(status));
+    if (begun_) throw problem;
+    patience_.wait_after(problem);
+    over_ = false;
+    ask();
   }
   if (over_) return std::nullopt;
   return part_.entries(at_++);
 }
 
 api::NameEntry Node::only_entry(const api::ListNamesRequest& request, int limit, const Place& place) {
-  api::Call call(*control_, limit);
-  const Cancelled cancelled(cancellation_, call.context());
-  std::optional<api::NameEntry> entry;
-  const std::optional<api::Failure> failure =
-      call.read(names_->List(call.context(), request), [&entry](const api::ListNamesReply& part) {
-        if (part.entries_size() > 0) entry = part.entries(0);
-        return true;
-      });
-  cancellation_.check();
-  if (failure) refuse(*failure);
-  if (!entry) throw Problem(EIO, place.shown() + ": its node does not say what it is");
-  return *entry;
+  return patiently(limit, [&] {
+    api::Call call(*control_, limit);
+    const Cancelled cancelled(cancellation_, call.context());
+    std::optional<api::NameEntry> entry;
+    const std::optional<api::Failure> failure =
+        call.read(names_->List(call.context(), request), [&entry](const api::ListNamesReply& part) {
+          if (part.entries_size() > 0) entry = part.entries(0);
+          return true;
+        });
+    cancellation_.check();
+    if (failure) refuse(*failure);
+    if (!entry) throw Problem(EIO, place.shown() + ": its node does not say what it is");
+    return *entry;
+  });
 }
 
 api::NameEntry Node::entry_of(const Place& place) {

@@ -10,6 +10,7 @@
 #include <gfal_plugins_api.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 
 #include "control/client/call.h"
 #include "tools/gfal2/places/place.h"
+#include "tools/gfal2/places/problem.h"
 
 namespace sluice::gfal {
 
@@ -42,7 +44,8 @@ class Cancellation {
   ~Cancellation();
 
   bool cancelled() const { return cancelled_; }
-  void check() const;  // throws
+  void wait(std::chrono::milliseconds time) const;  // throws when it is cancelled meanwhile
+  void check() const;                               // throws
   void begin(grpc::ClientContext* call);
   void end();
 
@@ -53,6 +56,21 @@ class Cancellation {
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
   grpc::ClientContext* call_ = nullptr;
+};
+
+// A node answers few questions of one peer at a time, and refuses the others with EAGAIN: they are asked
+// again, until the limit of such a question.
+class Patience {
+ public:
+  Patience(const Cancellation& cancellation, int limit_s);
+  // Waits, and ever longer. Throws `problem` if it is another one, or no time is left; or when it is
+  // cancelled.
+  void wait_after(const Problem& problem);
+
+ private:
+  const Cancellation& cancellation_;
+  const std::chrono::steady_clock::time_point end_;
+  std::chrono::milliseconds next_{20};
 };
 
 class Node {
@@ -87,11 +105,15 @@ class Node {
     std::optional<api::NameEntry> next();
 
    private:
+    void ask();
     Node& node_;
-    api::Call call_;
+    api::ListNamesRequest request_;
+    Patience patience_;
+    std::optional<api::Call> call_;
     std::unique_ptr<grpc::ClientReader<api::ListNamesReply>> reader_;
     api::ListNamesReply part_;
     int at_ = 0;
+    bool begun_ = false;
     bool over_ = false;
   };
 
@@ -103,6 +125,8 @@ class Node {
   std::string begun(grpc::Status (api::Control::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                api::SessionRef*),
                     const Request& request);
+  template <typename Once>
+  auto patiently(int limit_s, Once once);
   api::NameEntry only_entry(const api::ListNamesRequest& request, int limit_s, const Place& place);
   int limit_s(const char* key, int otherwise) const;
 
@@ -115,6 +139,7 @@ class Node {
   std::optional<api::NodeReply> itself_;
 };
 
+Problem problem_of(const api::Failure& failure);
 [[noreturn]] void refuse(const api::Failure& failure);
 
 }  // namespace sluice::gfal
