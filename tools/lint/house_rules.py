@@ -40,7 +40,8 @@ CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 # dataplane/board/board.h, which it knows, is the layout of the shared memory, not the memory.
 CONTROL_PURE = ("control/board/", "control/catalog/", "control/deadline/", "control/metrics/", "control/names/",
                 "control/parts/", "control/rate/", "control/recovery/", "control/selection/", "control/verdict/", "control/words/",
-                "control/source/", "control/destination/", "control/leg/", "control/transfer/", "control/node/queue/")  # fmt: skip
+                "control/source/", "control/destination/", "control/leg/", "control/transfer/", "control/node/queue/",
+                "tools/fleet/plan/")  # fmt: skip
 CONTROL_NEVER = CORE_NEVER + ("asio.hpp", "asio/*", "spdlog/*", "google/*", "grpc*", "*.pb.h", "sqlite3.h", "openssl/*",
                               "sys/*", "unistd.h", "fcntl.h", "poll.h", "signal.h", "csignal", "filesystem", "cstdio",
                               "stdio.h", "cstdlib", "stdlib.h", "coroutine", "stop_token", "semaphore", "latch",
@@ -122,8 +123,10 @@ ARROWS = {
     "control": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter", "control/receipt"}
                | _DECIDES | _PERFORMS,
+    "tools/fleet/plan": set(),
+    "tools/fleet": {"dataplane/base", "tools/fleet/plan"},
     "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/client", "control/proto", "control/identity", "control/metrics",
-                         "control/names", "control/receipt", "control/selection", "tools/doctor"},
+                         "control/names", "control/receipt", "control/selection", "tools/doctor", "tools/fleet"},
     "tools/doctor": _BASE | {"control/client", "control/identity"},
     "tools": None,  # anything
     "perf": None,
