@@ -1,6 +1,7 @@
-// The planner of `sluice fleet`: both readings of a made list of files with lognormal sizes. `ns_per_file` is
-// without the making of the list; `worst_over_mean` is the balance; `table_mib` are the planner's own tables,
-// `rss_growth_mib` what the process grew by. SPDX-License-Identifier: Apache-2.0
+// The planner of `sluice fleet`: both readings of a made list of files with lognormal sizes. `ns_per_file`
+// is without the making of the list; `worst_over_mean` is the balance; `table_mib` are the planner's own
+// tables, `rss_growth_mib` what the process grew by.
+// SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 

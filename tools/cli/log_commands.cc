@@ -11,6 +11,7 @@
 #include "dataplane/base/arguments/arguments.h"
 #include "tools/cli/app.h"
 #include "tools/cli/connect.h"
+#include "tools/cli/format.h"
 #include "tools/cli/log_format.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/transfer_flags.h"

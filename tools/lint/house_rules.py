@@ -126,7 +126,7 @@ ARROWS = {
     "tools/fleet/plan": set(),
     "tools/fleet": {"dataplane/base", "tools/fleet/plan"},
     "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/client", "control/proto", "control/identity", "control/metrics",
-                         "control/names", "control/receipt", "control/selection", "tools/doctor", "tools/fleet"},
+                         "control/names", "control/receipt", "control/selection", "tools/doctor", "tools/fleet", "tools/fleet/plan"},
     "tools/doctor": _BASE | {"control/client", "control/identity"},
     "tools": None,  # anything
     "perf": None,
