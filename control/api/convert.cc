@@ -172,6 +172,11 @@ Result<node::Wishes> wishes_of_any(const Request& request) {
         .uid = 0,
         .token = options.local_files().token(),
         .names = {options.local_files().names().begin(), options.local_files().names().end()}};
+  if (!options.lease().empty()) {
+    Result<transfer::Lease> lease = transfer::parse_lease(options.lease());
+    if (!lease) return lease.error();
+    wishes.lease = std::move(*lease);
+  }
   selection::Keep& keep = wishes.selection.keep;
 #define SLUICE_OPTION(...)
 #define SLUICE_KEEP(name, ...) keep.name = options.name();
@@ -190,6 +195,7 @@ api::Session to_api(const transfer::View& view) {
   session.set_peer(view.peer);
   session.set_from(view.asker.source_node);
   session.set_ordered_by(view.asker.ordered_by);
+  session.set_lease(view.asker.lease);
   if (view.asker.user) {
     session.set_user(base::printable(view.asker.user->name));
     session.set_uid(view.asker.user->uid);

@@ -81,6 +81,7 @@ Json session_fields(const Session& s) {
               {"peer", s.peer()},
               {"from", s.from()},
               {"ordered_by", s.ordered_by()},
+              {"lease", s.lease()},
               {"user", s.user()},
               {"uid", s.has_uid() ? Json(s.uid()) : Json()},
               {"local_files", s.has_local_files() ? local_files_json(s.local_files()) : Json()},

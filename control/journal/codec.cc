@@ -259,6 +259,8 @@ std::string encode(const transfer::Record& record) {
   put(record.summary, to.mutable_summary());
   if (record.granted) put(*record.granted, to.mutable_granted());
   if (record.ordered) put(*record.ordered, to.mutable_ordered());
+  if (record.lease) peer::put_lease(*record.lease, to.mutable_lease());
+  if (record.moved) put(*record.moved, to.mutable_moved());
   return to.SerializeAsString();
 }
 
@@ -346,6 +348,8 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
   to.summary = summary_of(from.summary());
   if (from.has_granted()) to.granted = granted_of(from.granted());
   if (from.has_ordered()) to.ordered = ordered_of(from.ordered());
+  if (from.has_lease()) to.lease = peer::lease_of(from.lease());
+  if (from.has_moved()) to.moved = moved_of(from.moved());
   Request asked;
   if (!request.empty() && !asked.ParseFromString(request)) return std::nullopt;
   if (!request.empty() || from.has_request()) {

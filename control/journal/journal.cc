@@ -14,7 +14,7 @@
 namespace sluice::journal {
 namespace {
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr int kVersionOldest = 1;         // which is brought up to date
 constexpr int kApplication = 0x534C4A31;  // "SLJ1"
 constexpr int kBusyMs = 5000;
@@ -25,10 +25,16 @@ constexpr const char* kSchema =
     "CREATE TABLE file(session TEXT NOT NULL, object INTEGER NOT NULL, record BLOB NOT NULL,"
     " PRIMARY KEY(session, object)) WITHOUT ROWID;"
     "CREATE TABLE block(session TEXT NOT NULL, object INTEGER NOT NULL, block INTEGER NOT NULL,"
-    " content BLOB NOT NULL, PRIMARY KEY(session, object, block)) WITHOUT ROWID;";
+    " content BLOB NOT NULL, PRIMARY KEY(session, object, block)) WITHOUT ROWID;"
+    "CREATE TABLE lease(name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, holder TEXT NOT NULL,"
+    " used INTEGER NOT NULL) WITHOUT ROWID;";
 
 // Version 2: what was asked for has a column of its own, so that it is not written again with each record.
-constexpr const char* kUpgrade = "ALTER TABLE session ADD COLUMN request BLOB;PRAGMA user_version=2;";
+constexpr const char* kUpgradeFrom1 = "ALTER TABLE session ADD COLUMN request BLOB;PRAGMA user_version=2;";
+// Version 3: leases. An older control would not keep to them.
+constexpr const char* kUpgradeFrom2 =
+    "CREATE TABLE lease(name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, holder TEXT NOT NULL,"
+    " used INTEGER NOT NULL) WITHOUT ROWID;PRAGMA user_version=3;";
 
 }  // namespace
 
@@ -56,7 +62,7 @@ struct Journal::State {
   }
   Result<int> number(const char* pragma) const;
   Status set_up();
-  Status upgrade();
+  Status upgrade(int version);
   Status prepare(Durability wanted);
   void start_checkpoints();
   Result<std::optional<transfer::Record>> session(const std::string& id) const;
@@ -166,7 +172,7 @@ Status Journal::State::set_up() {
   if (*application != kApplication)
     return Error{ErrorCode::kStorage,
                  "journal " + path.string() + ": is another program's database; move it away"};
-  if (*version == kVersionOldest) return upgrade();
+  if (*version >= kVersionOldest && *version < kVersion) return upgrade(*version);
   if (*version != kVersion)
     return Error{ErrorCode::kStorage, "journal " + path.string() + ": has version " +
                                           std::to_string(*version) + ", this sluice-control reads " +
@@ -175,10 +181,14 @@ Status Journal::State::set_up() {
   return {};
 }
 
-Status Journal::State::upgrade() {
+Status Journal::State::upgrade(int version) {
   if (auto status = run("BEGIN IMMEDIATE"); !status) return status;
-  Status status = run(kUpgrade);
-  if (status && !move_requests(db)) status = error("writing");
+  Status status;
+  if (version == kVersionOldest) {
+    status = run(kUpgradeFrom1);
+    if (status && !move_requests(db)) status = error("writing");
+  }
+  if (status) status = run(kUpgradeFrom2);
   if (status) status = run("COMMIT");
   if (!status) (void)run("ROLLBACK");
   return status;
@@ -360,6 +370,48 @@ Status Journal::forget_ended(size_t keep) {
     Statement drop(state_->db, sql);
     for (const std::string& id : old) good = good && drop.text(1, id).run();
   }
+  const Status ended = state_->run(good ? "COMMIT" : "ROLLBACK");
+  if (!good) return state_->error("writing");
+  return ended;
+}
+
+// Whichever of two calls comes last: an epoch never goes down.
+Status Journal::write(const transfer::LeaseRow& row) {
+  const std::scoped_lock lock(state_->mutex);
+  if (auto status = state_->prepare(Durability::kPower); !status) return status;
+  Statement put(
+      state_->db,
+      "INSERT INTO lease(name, epoch, holder, used) VALUES(?,?,?,?) ON CONFLICT(name) DO UPDATE SET "
+      "epoch=excluded.epoch, holder=excluded.holder, used=excluded.used "
+      "WHERE excluded.epoch>=lease.epoch");
+  put.text(1, row.lease.name).number(2, static_cast<int64_t>(row.lease.epoch)).text(3, row.holder);
+  if (!put.number(4, row.used_unix_ns).run()) return state_->error("writing");
+  return {};
+}
+
+Result<std::vector<transfer::LeaseRow>> Journal::leases() {
+  const std::scoped_lock lock(state_->mutex);
+  std::vector<transfer::LeaseRow> rows;
+  Statement select(state_->db, "SELECT name, epoch, holder, used FROM lease ORDER BY name");
+  while (select.row()) {
+    transfer::LeaseRow row{
+        .lease = {.name = select.bytes(0), .epoch = static_cast<uint64_t>(select.number(1))},
+        .holder = select.bytes(2),
+        .used_unix_ns = select.number(3)};
+    if (!transfer::check_lease(row.lease)) return damaged(state_->path, "a lease");
+    rows.push_back(std::move(row));
+  }
+  if (select.failed()) return state_->error("reading");
+  return rows;
+}
+
+Status Journal::forget_leases(const std::vector<std::string>& names) {
+  const std::scoped_lock lock(state_->mutex);
+  if (names.empty()) return {};
+  if (auto status = state_->run("BEGIN IMMEDIATE"); !status) return status;
+  Statement drop(state_->db, "DELETE FROM lease WHERE name=?");
+  bool good = true;
+  for (const std::string& name : names) good = good && drop.text(1, name).run();
   const Status ended = state_->run(good ? "COMMIT" : "ROLLBACK");
   if (!good) return state_->error("writing");
   return ended;

@@ -34,6 +34,10 @@ class Journal {
   Result<std::optional<transfer::Record>> session(const std::string& id);
   // All of one; `with_blocks`: the CRCs of its extents as well. Nothing when there is none.
   Result<std::optional<transfer::Saved>> saved(const std::string& id, bool with_blocks);
+  // Of all leases that this node keeps to. Written so that it survives a loss of power.
+  Status write(const transfer::LeaseRow& row);
+  Result<std::vector<transfer::LeaseRow>> leases();
+  Status forget_leases(const std::vector<std::string>& names);
   // Forgets the oldest ended sessions but `keep`.
   Status forget_ended(size_t keep);
 

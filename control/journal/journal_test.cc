@@ -293,18 +293,44 @@ TEST_F(JournalTest, AnotherProgramsDatabaseIsRefusedAndLeftAlone) {
 
 TEST_F(JournalTest, ALaterVersionIsRefusedAndLeftAlone) {
   ASSERT_TRUE(open()->write("a", session("a", 1), Durability::kPower));
-  for (const char* version : {"3", "0"}) {
+  for (const char* version : {"4", "0"}) {
     sql(std::string("PRAGMA user_version=") + version);
     const std::string before = rows();
     const auto journal = Journal::open(path_);
     ASSERT_FALSE(journal);
-    expect_refused(journal.error(), std::string("has version ") + version + ", this sluice-control reads 2");
+    expect_refused(journal.error(), std::string("has version ") + version + ", this sluice-control reads 3");
     EXPECT_NE(journal.error().message.find("run the version that wrote it"), std::string::npos);
     EXPECT_EQ(rows(), before);
     EXPECT_EQ(ask("PRAGMA user_version"), std::string(version) + " ");
   }
-  sql("PRAGMA user_version=2");
+  sql("PRAGMA user_version=3");
   EXPECT_EQ(blocks_of(saved(*open(), "a"), 0), "three seven ");
+}
+
+TEST_F(JournalTest, AnEpochNeverGoesDown) {
+  const transfer::LeaseRow low{
+      .lease = {.name = "0123456789abcdef", .epoch = 3}, .holder = "beta", .used_unix_ns = 7};
+  transfer::LeaseRow high = low;
+  high.lease.epoch = 1ULL << 62;
+  high.holder = "";
+  {
+    auto journal = open();
+    for (const transfer::LeaseRow& row : {low, high, low}) ASSERT_TRUE(journal->write(row));
+  }
+  auto journal = open();
+  const auto rows = journal->leases();
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_EQ(*rows, std::vector{high});
+  ASSERT_TRUE(journal->forget_leases({"0123456789abcdef", "of nobody"}));
+  EXPECT_TRUE(journal->leases()->empty());
+}
+
+TEST_F(JournalTest, ALeaseThatCannotBeIsDamage) {
+  open();
+  sql("INSERT INTO lease VALUES('short',1,'beta',1)");
+  const auto rows = open()->leases();
+  ASSERT_FALSE(rows);
+  expect_refused(rows.error(), "a lease cannot be read");
 }
 
 TEST_F(JournalTest, IsForItsOwnerOnly) {

@@ -168,6 +168,8 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.request->user = std::nullopt;  // nobody but operators asked then
   record.granted = std::nullopt;        // and for no other node
   record.ordered = std::nullopt;
+  record.lease = std::nullopt;
+  record.moved = std::nullopt;
   record.request->local_files = std::nullopt;
   // As request1 has it. What a row of then does not say is 0, and what it could not say is as without it.
   record.request->options = {.lanes = 3,
@@ -267,7 +269,7 @@ TEST_F(UpgradeTest, AnUpgradedJournalGoesOnAndIsUpgradedOnce) {
     ASSERT_TRUE(journal->write("a", {.record = record}, Durability::kPower));
     ASSERT_TRUE(journal->write("b", {.record = sample_record("b", 9)}, Durability::kPower));
   }
-  EXPECT_EQ(ask("PRAGMA user_version"), "2 ");
+  EXPECT_EQ(ask("PRAGMA user_version"), "3 ");
   record.request = sample_request();
   // As the earlier version had it.
   record.request = everything("a", 5, RecordState::kActive).request;
@@ -275,6 +277,16 @@ TEST_F(UpgradeTest, AnUpgradedJournalGoesOnAndIsUpgradedOnce) {
   EXPECT_TRUE(fields::equal(saved(*journal, "a").record, record));
   expect_files(saved(*journal, "a"));
   EXPECT_TRUE(fields::equal(saved(*journal, "b").record, sample_record("b", 9)));
+}
+
+TEST_F(UpgradeTest, AJournalOfVersionTwoGetsLeases) {
+  add("a", 0, 5, everything1());
+  open();  // as version 2 had it, but for the leases
+  sql("DROP TABLE lease;PRAGMA user_version=2");
+  auto journal = open();
+  EXPECT_TRUE(fields::equal(saved(*journal, "a").record, everything("a", 5, RecordState::kActive)));
+  EXPECT_TRUE(journal->leases()->empty());
+  EXPECT_TRUE(journal->write({.lease = {.name = "0123456789abcdef", .epoch = 1}, .holder = "beta"}));
 }
 
 TEST_F(UpgradeTest, ADamagedRowIsRefusedAndStaysAsItIs) {

@@ -1,9 +1,11 @@
-// The journal keeps who has ordered a session of this node, and what this node has ordered of others.
+// The journal keeps who has ordered a session of this node, what this node has ordered of others, and where a
+// session went.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "control/proto/grant_fields.h"
 #include "control/proto/journal.pb.h"
+#include "control/proto/lease_fields.h"
 #include "control/words/records.h"
 
 namespace sluice::journal {
@@ -38,6 +40,17 @@ inline transfer::Ordered ordered_of(const Ordered& from) {
           .taken = from.taken(),
           .options = from.options(),
           .state = from.state()};
+}
+
+inline void put(const transfer::Moved& from, Moved* to) {
+  peer::put_move(from.move, to->mutable_move());
+  to->set_from(from.from);
+  to->set_to(from.to);
+  to->set_epoch(from.epoch);
+}
+
+inline transfer::Moved moved_of(const Moved& from) {
+  return {.move = peer::move_of(from.move()), .from = from.from(), .to = from.to(), .epoch = from.epoch()};
 }
 
 }  // namespace sluice::journal

@@ -31,7 +31,10 @@ template <> struct Count<transfer::Granted> : Fields<6> {};
 template <> struct Count<transfer::Ordered> : Fields<4> {};
 template <> struct Count<transfer::SignedGrant> : Fields<3> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Record> : Fields<15> {};
+template <> struct Count<transfer::Lease> : Fields<2> {};
+template <> struct Count<transfer::Moved> : Fields<4> {};
+template <> struct Count<transfer::SignedMove> : Fields<3> {};
+template <> struct Count<transfer::Record> : Fields<17> {};
 template <> struct Count<transfer::Request> : Fields<7> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
 template <> struct Count<transfer::Summary> : Fields<18> {};
@@ -147,8 +150,14 @@ inline transfer::Record sample_record(const std::string& id, int64_t started_uni
                                        .overwrite = true,
                                        .bytes_max = 1ULL << 55,
                                        .end_by_unix_ns = 1LL << 61},
-          .ordered = transfer::Ordered{
-              .destination = "gamma", .taken = true, .options = "\x01\xff", .state = "\x02\xff"}};
+          .ordered =
+              transfer::Ordered{
+                  .destination = "gamma", .taken = true, .options = "\x01\xff", .state = "\x02\xff"},
+          .lease = transfer::Lease{.name = "0123456789abcdef", .epoch = 1ULL << 62},
+          .moved = transfer::Moved{.move = {.move = "\xff", .signature = "c2ln", .certificate = "PEM"},
+                                   .from = "alpha",
+                                   .to = "gamma",
+                                   .epoch = 1ULL << 60}};
 }
 
 inline catalog::File sample_file(const std::string& name) {

@@ -125,6 +125,8 @@ Status Handshake::stream_open(uint64_t now_ns, Effects& out) {
   hello.share = around_.job.share();
   hello.leg = around_.number;
   if (around_.job.initiator && around_.job.granted) hello.grant = around_.job.granted->grant;
+  if (around_.job.initiator) hello.lease = around_.job.lease;
+  if (around_.job.initiator && around_.job.moved) hello.move = around_.job.moved->move;
   around_.stream.send(std::move(hello), out);
   enter(P::kHello, now_ns);
   return read_inbox(now_ns, out);
@@ -142,6 +144,11 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
         fmt::format("{} is too old ({}): it knows no grants, and would take this session for one of this "
                     "node; bring all three nodes to one version",
                     around_.peer_name, hello.software)};
+  if (job.lease && !hello.leased && !hello.ended)
+    return incompatible(
+        fmt::format("{} is too old ({}): it keeps no leases, and would let others write as well; bring both "
+                    "nodes to one version, or give no --lease",
+                    around_.peer_name, hello.software));
   around_.stream.greeted();
   contacted_ = true;
   rtt_ns_ = now_ns - entered_ns_;
@@ -212,6 +219,7 @@ Status Handshake::answer_call(const Dataplane& dataplane, uint64_t now_ns, Effec
   contacted_ = true;
   Hello answer = make_hello(around_.job.id);
   answer.granted = around_.job.granted.has_value();
+  answer.leased = around_.job.lease.has_value();
   answer.known = around_.job.began;
   around_.stream.send(std::move(answer), out);
   enter(P::kSpecification, now_ns);

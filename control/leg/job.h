@@ -29,8 +29,10 @@ struct Job {
   std::string id;  // 32 hex digits
   bool initiator = false;
   Role role = Role::kUnknown;
-  std::optional<Request> request;                     // initiator
-  std::optional<Granted> granted;                     // a third node has ordered it
+  std::optional<Request> request;  // initiator
+  std::optional<Granted> granted;  // a third node has ordered it
+  std::optional<Lease> lease;
+  std::optional<Moved> moved;                         // it was another node's
   bool several_peers = false;                         // which all have the same data
   std::optional<std::vector<catalog::File>> sources;  // opened by whoever performs, and not yet in an end
   std::optional<Agreement> terms;                     // the first one: how the data was cut and checked

@@ -18,6 +18,9 @@ Hello Leg::hello() const {
   hello.flow_ids = lanes_.flow_ids();
   if (job_.initiator && job_.granted) hello.grant = job_.granted->grant;
   hello.granted = !job_.initiator && job_.granted.has_value();
+  if (job_.initiator) hello.lease = job_.lease;
+  hello.leased = !job_.initiator && job_.lease.has_value();
+  if (job_.initiator && job_.moved) hello.move = job_.moved->move;
   return hello;
 }
 

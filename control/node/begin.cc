@@ -119,6 +119,13 @@ asio::awaitable<Result<std::string>> Starter::get(Wishes wishes) {
   return begin(transfer::Role::kDestination, std::move(wishes));
 }
 
+// Nothing is done under it before this node keeps to it.
+asio::awaitable<Status> Starter::take_lease(std::optional<transfer::Lease> lease) {
+  if (!lease) co_return Status();
+  LeaseDesk::Claim claim{.lease = std::move(*lease)};
+  co_return co_await sessions_.leases().claim_and_wait(std::move(claim));
+}
+
 asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes wishes) {
   const std::shared_ptr<bool> alive = alive_;
   const std::shared_ptr<runtime::Services> services = services_;
@@ -161,6 +168,9 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
     sources = std::move(*opened);
   }
   if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
+  const Status held = co_await take_lease(wishes.lease);
+  if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
+  if (!held) co_return held.error();
   if (const Status status = sessions_.check_room(wishes.user); !status) co_return status.error();
   transfer::Request request{.options = *options,
                             .source_paths = std::move(wishes.sources),
@@ -177,7 +187,8 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
   const Sessions::Task task = begin_now(role,
                                         {.names = std::move(peers),
                                          .limit_bps = wishes.options.rate_bps.value_or(0),
-                                         .order = std::move(wishes.order)},
+                                         .order = std::move(wishes.order),
+                                         .lease = std::move(wishes.lease)},
                                         std::move(request), std::move(sources), log_level);
   // Whoever was told its id finds it after the death of anything.
   const Status written = co_await task->journal_settled();
@@ -230,6 +241,7 @@ Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Re
   for (auto peer = peers.names.begin() + 1; peer != peers.names.end(); ++peer)
     transfer->add_leg(std::move(*peer));
   if (peers.names.size() > 1) transfer->begin_limited(peers.limit_bps);
+  transfer->begin_leased(std::move(peers.lease));
   if (peers.order) transfer->begin_granted(std::move(peers.order->granted));
   return sessions_.add(std::move(transfer), std::move(sources));
 }

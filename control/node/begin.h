@@ -39,11 +39,13 @@ class Starter {
   asio::awaitable<Result<Preview>> preview(Wishes wishes);
 
  private:
+  asio::awaitable<Status> take_lease(std::optional<transfer::Lease> lease);
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
   struct Peers {
     std::vector<std::string> names;  // one, or several that have the same
     uint64_t limit_bps = 0;          // that was asked for; of several all together
     std::optional<OrderTaken> order;
+    std::optional<transfer::Lease> lease;
   };
   Sessions::Task begin_now(transfer::Role role, Peers peers, transfer::Request request,
                            runtime::OpenSources sources, board::LogLevel log_level);

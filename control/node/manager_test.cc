@@ -66,6 +66,24 @@ TEST_F(ManagerTest, WhatIsInTheJournalGoesOnOrIsRemembered) {
   stop();
 }
 
+TEST_F(ManagerTest, WhatRanUnderALeaseThatIsOverDoesNotGoOn) {
+  transfer::Record over = record_of('5', transfer::RecordState::kPaused);
+  over.lease = transfer::Lease{.name = "0123456789abcdef", .epoch = 3};
+  transfer::Record good = record_of('6', transfer::RecordState::kPaused);
+  good.lease = transfer::Lease{.name = "0123456789abcdef", .epoch = 4};
+  write(over);
+  write(good);
+  {
+    auto journal = journal::Journal::open(node_.journal());
+    ASSERT_TRUE((*journal)->write({.lease = *good.lease, .holder = "", .used_unix_ns = async::unix_ns()}));
+  }
+  ASSERT_TRUE(start());
+  run_until([&] { return manager_->sessions().ended() == std::vector{id_of('5')}; });
+  EXPECT_EQ(manager_->sessions().find(id_of('5'))->error->code, ErrorCode::kSuperseded);
+  EXPECT_TRUE(manager_->sessions().active(id_of('6')));
+  stop();
+}
+
 TEST_F(ManagerTest, AStopLeavesTheLoopWithoutWorkAndSessionsForTheNextControl) {
   write(record_of('5', transfer::RecordState::kPaused));
   ASSERT_TRUE(start());

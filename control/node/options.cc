@@ -100,6 +100,8 @@ Status check_wishes(transfer::Role role, const Wishes& wishes) {
     return usage(
         "numeric ids of what? Ask for the owner, the group or ACLs as well (--owner, --group, --acls)");
   if (const Status status = check_for_operators_only(wishes); !status) return status;
+  if (wishes.lease && !wishes.source_node.empty())
+    return usage("lease: not for a transfer between two other nodes; begin it at one of them");
   if (wishes.order && wishes.options.priority.value_or(0) > 0)
     return usage(
         fmt::format("priority = {}: what another node orders has 0 at most", *wishes.options.priority));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "control/words/lease.h"
 #include "control/words/orders.h"
 #include "control/words/terms.h"
 #include "dataplane/base/config/config.h"
@@ -30,6 +31,7 @@ struct Wishes {
   std::optional<transfer::User> user;               // who wishes it as himself
   std::optional<transfer::LocalFiles> local_files;  // whose uid is not known yet
   std::optional<OrderTaken> order;
+  std::optional<transfer::Lease> lease;
   std::string source_node;  // this node only orders it: that one sends
 };
 

@@ -20,10 +20,10 @@ using std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kOrderTimeout = 10s;
-constexpr auto kLook = 100ms;  // has anything changed?
+constexpr auto kLookForNews = 100ms;  // has anything changed?
 constexpr auto kTellAgain = 1s;
 
-Error stopping() { return {ErrorCode::kDaemonNotRunning, "sluice-control is stopping"}; }
+Error desk_stops() { return {ErrorCode::kDaemonNotRunning, "sluice-control is stopping"}; }
 
 bool has_ended(const transfer::View& view) { return view.state >= transfer::ViewState::kSucceeded; }
 
@@ -37,7 +37,7 @@ bool differs(const transfer::OrderState& one, const transfer::OrderState& other)
 }  // namespace
 
 Status OrderDesk::check_room(const std::string& peer) const {
-  if (stopped_) return stopping();
+  if (stopped_) return desk_stops();
   const size_t of_peer = calls_of(peer, calls_);
   if (calls_.size() < kCallsMax && of_peer < kCallsPerPeerMax) return {};
   return Error{
@@ -75,8 +75,8 @@ void OrderDesk::stop() {
   stopped_ = true;
   const std::set<CallPtr> calls = calls_;
   for (const CallPtr& call : calls) {
-    call->say(transfer::failure_of(stopping()));
-    call->end(stopping());
+    call->say(transfer::failure_of(desk_stops()));
+    call->end(desk_stops());
   }
 }
 
@@ -129,7 +129,7 @@ asio::awaitable<Result<transfer::View>> OrderDesk::find(std::string id, std::str
 
 asio::awaitable<Status> OrderDesk::take(CallPtr call, std::string id, bool known, transfer::Order order) {
   while (beginning_.contains(id)) {  // by another call
-    co_await call->wait_for_wake(kLook);
+    co_await call->wait_for_wake(kLookForNews);
     if (call->problem()) co_return *call->problem();
   }
   // One that has ended is told of, however long ago its grant has.
@@ -199,7 +199,7 @@ asio::awaitable<Status> OrderDesk::tell(CallPtr call, std::string id) {
   for (;;) {
     const Result<transfer::View> view = co_await find(id, call->peer());
     if (!view && view.error().code == ErrorCode::kResources && !call->problem()) {
-      co_await call->wait_for_wake(kLook);
+      co_await call->wait_for_wake(kLookForNews);
       continue;
     }
     if (!view) co_return view.error();
@@ -211,7 +211,7 @@ asio::awaitable<Status> OrderDesk::tell(CallPtr call, std::string id) {
       told = std::move(state);
     }
     if (has_ended(*view)) co_return Status();
-    Result<std::optional<SessionlessCall::Said>> said = co_await call->next(kLook);
+    Result<std::optional<SessionlessCall::Said>> said = co_await call->next(kLookForNews);
     if (!said) co_return said.error();
     if (!*said) continue;
     const auto* const message = std::get_if<transfer::Message>(&**said);

@@ -158,6 +158,19 @@ Result<std::optional<transfer::Granted>> Reception::judge(const peer::Connection
   return granted;
 }
 
+// False: what runs under a lower epoch of its lease has not ended yet.
+asio::awaitable<Result<bool>> Reception::may_write(const peer::Connection& connection,
+                                                   const transfer::Hello& hello, const Known& known) {
+  const Sessions::Task task = sessions_.active(hello.session_id);
+  const bool goes_on = task || (known.saved && !transfer::has_ended(known.saved->record.state));
+  if (goes_on && (task ? task->transfer().job().lease : known.saved->record.lease) != hello.lease)
+    co_return Error{ErrorCode::kIncompatible,
+                    "the session runs under another lease, or under none: begin another session"};
+  if (!hello.lease) co_return true;
+  LeaseDesk::Claim claim{.lease = *hello.lease, .holder = connection.peer().name, .goes_on = goes_on};
+  co_return co_await sessions_.leases().claim(std::move(claim));
+}
+
 asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
                                          std::shared_ptr<peer::Connection> connection, transfer::Hello hello,
                                          identity::Standing now) {
@@ -174,6 +187,20 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
     if (const Status room = sessions_.check_room_for(*granted ? (*granted)->issuer : peer); !room)
       decision = {
           .kind = transfer::CallKind::kRefused, .error = room.error(), .reason = room.error().message};
+  }
+  if (const bool begins =
+          decision.kind == transfer::CallKind::kNew || decision.kind == transfer::CallKind::kKnown;
+      begins && !hello.ended) {
+    const uint64_t ended = sessions_.ended_count();
+    const Result<bool> may = co_await may_write(*connection, hello, *known);
+    if (!*alive || sessions_.stopping()) co_return;
+    if (!may) co_return co_await refuse(std::move(connection), may.error(), may.error().message);
+    // If it was this session that ended meanwhile, the next call hears how.
+    if (!*may || (ended != sessions_.ended_count() && !sessions_.active(hello.session_id))) {
+      std::vector<transfer::Message> later{
+          transfer::Pause{.node = services->node.name, .place = 1, .places = 1}};
+      co_return co_await say(services->io, std::move(connection), std::move(later));
+    }
   }
   switch (decision.kind) {
     case transfer::CallKind::kRefused:
@@ -217,6 +244,7 @@ void Reception::take_call(const std::shared_ptr<peer::Connection>& connection, c
     auto transfer = std::make_unique<transfer::Transfer>(services_->settings, hello.session_id, peer,
                                                          async::unix_ns(), async::monotonic_ns());
     if (granted) transfer->begin_granted(std::move(*granted));
+    transfer->begin_leased(hello.lease);
     task = sessions_.add(std::move(transfer), {});
   } else if (const auto& has = task->transfer().job().granted;
              has && granted && !(has->grant == granted->grant)) {

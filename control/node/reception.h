@@ -52,6 +52,8 @@ class Reception {
   Result<std::optional<transfer::Granted>> judge(const peer::Connection& connection,
                                                  const transfer::Hello& hello, const Known& known,
                                                  const identity::Standing& now);
+  asio::awaitable<Result<bool>> may_write(const peer::Connection& connection, const transfer::Hello& hello,
+                                          const Known& known);
   void take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello,
                  std::optional<transfer::Granted> granted);
 

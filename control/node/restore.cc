@@ -34,6 +34,7 @@ void expect(const std::vector<transfer::Record>& records, runtime::Services& ser
 }  // namespace
 
 Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& sessions, Orders& orders) {
+  if (const Status status = sessions.leases().restore(); !status) return status;
   if (const Status status = services->journal->forget_ended(kEndedInJournal); !status) return status;
   const Result<std::vector<transfer::Record>> records = services->journal->sessions();
   if (!records) return records.error();
@@ -66,9 +67,14 @@ Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& ses
     }
     if (record.request)  // numbered alike (session_log.cc)
       services->logs.begin(record.id, static_cast<board::LogLevel>(record.request->options.log_level));
-    sessions.add(std::make_unique<transfer::Transfer>(services->settings, **saved, std::nullopt,
-                                                      async::monotonic_ns(), async::unix_ns()),
-                 {});
+    const Sessions::Task task =
+        sessions.add(std::make_unique<transfer::Transfer>(services->settings, **saved, std::nullopt,
+                                                          async::monotonic_ns(), async::unix_ns()),
+                     {});
+    if (has_ended || !record.lease) continue;
+    // This node died between taking a lease under a higher epoch and ending what ran under this one.
+    if (std::optional<Error> over = sessions.leases().over(*record.lease))
+      task->post(transfer::Cancel{std::move(over)});
   }
   return {};
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "control/metrics/figures.h"
+#include "control/node/lease_desk.h"
 #include "control/runtime/transfer_task.h"
 #include "control/transfer/peer_call.h"
 #include "control/transfer/view.h"
@@ -52,6 +53,7 @@ class Sessions {
   Task active(const std::string& id) const;                 // nothing: none, or it has ended
   transfer::UnderId under_id(const std::string& id) const;  // without the journal
   std::vector<Task> tasks() const { return tasks_; }        // ended ones among them, while they let go
+  LeaseDesk& leases() { return leases_; }
   // As whoever it is whose session it is has them.
   exports::Exports exports_of(const transfer::View& view) const;
 
@@ -98,6 +100,7 @@ class Sessions {
   std::function<void()> news_ = [] {};
   Elsewhere* elsewhere_ = nullptr;
   std::vector<Task> tasks_;
+  LeaseDesk leases_{services_, tasks_};
   std::deque<transfer::View> ended_;
   uint64_t ended_count_ = 0;
   decltype(metrics::NodeFigures::ended) ended_by_code_{};

@@ -178,6 +178,16 @@ TEST(PeerCodec, WordsAboutOrdersAreThoseOfTheDocument) {
   }
 }
 
+// docs/WIRE.md 2.14.
+TEST(PeerCodec, LeasesAreThoseOfTheDocument) {
+  transfer::Hello hello{.version_min = 5, .version_max = 5, .session_id = "000102030405060708090a0b0c0d0e0f"};
+  hello.leased = true;
+  EXPECT_EQ(to_wire(hello).SerializeAsString(), base::documented_bytes("lease, answer"));
+  hello.leased = false;
+  hello.lease = transfer::Lease{.name = "0123456789abcdef", .epoch = 7};
+  EXPECT_EQ(to_wire(hello).SerializeAsString(), base::documented_bytes("lease, hello"));
+}
+
 TEST(PeerCodec, AGrantIsThatOfTheDocument) {
   const std::string bytes = base::documented_bytes("orders, grant");
   Grant grant;

@@ -4,6 +4,7 @@
 
 #include "control/peer/codec.h"
 #include "control/proto/grant_fields.h"
+#include "control/proto/lease_fields.h"
 
 namespace sluice::peer {
 
@@ -29,6 +30,9 @@ inline void put(const transfer::Hello& m, PeerMessage* wire) {
   to->set_orders(m.orders);
   to->set_granted(m.granted);
   if (m.grant) put_grant(*m.grant, to->mutable_grant());
+  if (m.lease) put_lease(*m.lease, to->mutable_lease());
+  to->set_leased(m.leased);
+  if (m.move) put_move(*m.move, to->mutable_move());
 }
 
 inline transfer::Hello take(const Hello& m) {
@@ -46,7 +50,10 @@ inline transfer::Hello take(const Hello& m) {
           .leg = m.leg(),
           .orders = m.orders(),
           .grant = m.has_grant() ? std::optional(grant_of(m.grant())) : std::nullopt,
-          .granted = m.granted()};
+          .granted = m.granted(),
+          .lease = m.has_lease() ? std::optional(lease_of(m.lease())) : std::nullopt,
+          .leased = m.leased(),
+          .move = m.has_move() ? std::optional(move_of(m.move())) : std::nullopt};
 }
 
 }  // namespace sluice::peer

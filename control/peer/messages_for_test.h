@@ -28,7 +28,8 @@ template <> struct Count<transfer::Failure> : Fields<2> {};
 template <> struct Count<board::Load> : Fields<6> {};
 template <> struct Count<transfer::Heartbeat> : Fields<3> {};
 template <> struct Count<verdict::Verdict> : Fields<3> {};
-template <> struct Count<transfer::Hello> : Fields<15> {};
+template <> struct Count<transfer::Hello> : Fields<18> {};
+template <> struct Count<transfer::Lease> : Fields<2> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectFailed> : Fields<2> {};
 template <> struct Count<transfer::ObjectState> : Fields<5> {};
@@ -45,6 +46,7 @@ template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
 template <> struct Count<transfer::Specification> : Fields<22> {};
 template <> struct Count<transfer::SignedGrant> : Fields<3> {};
+template <> struct Count<transfer::SignedMove> : Fields<3> {};
 template <> struct Count<transfer::SpecificationSet> : Fields<14> {};
 template <> struct Count<transfer::TransferOffer> : Fields<9> {};
 template <> struct Count<transfer::TransferReady> : Fields<6> {};
@@ -97,7 +99,10 @@ inline std::vector<Message> sample_messages() {
             .leg = 7,
             .orders = true,
             .grant = SignedGrant{.grant = "\xff", .signature = "c2lnbmVk", .certificate = "PEM"},
-            .granted = true},
+            .granted = true,
+            .lease = Lease{.name = "0123456789abcdef", .epoch = kLeaseEpochMax},
+            .leased = true,
+            .move = SignedMove{.move = "\xff", .signature = "c2lnbmVk", .certificate = "PEM"}},
       Specification{.role = OfferedRole::kDestination,
                     .lanes_max = 16,
                     .data_ip4 = ip4,

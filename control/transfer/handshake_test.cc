@@ -250,6 +250,34 @@ TEST(Handshake, WhoIsCalledSaysThatItGoesByTheGrant) {
   }
 }
 
+// A node that does not know leases would let somebody else write as well.
+TEST(Handshake, WhoDoesNotKeepToTheLeaseIsNotSentTo) {
+  for (const bool knows : {false, true}) {
+    World world(source());
+    world.transfer().begin_leased(Lease{.name = "0123456789abcdef", .epoch = 3});
+    world.twist = [&](Message& word) {
+      if (auto* const answer = std::get_if<Hello>(&word)) answer->leased = knows;
+    };
+    world.start();
+    ASSERT_FALSE(world.said<Hello>().empty());
+    EXPECT_EQ(world.said<Hello>()[0].lease, world.transfer().job().lease);
+    EXPECT_EQ(world.error(), knows ? std::nullopt : std::optional(ErrorCode::kIncompatible));
+    EXPECT_EQ(world.said<Specification>().size(), knows ? 1U : 0U);
+  }
+}
+
+TEST(Handshake, ALeaseOutlivesARestart) {
+  World world(called(destination()));
+  world.transfer().begin_leased(Lease{.name = "0123456789abcdef", .epoch = 3});
+  world.data = false;
+  world.start();
+  ASSERT_FALSE(world.said<Hello>().empty());
+  EXPECT_TRUE(world.said<Hello>()[0].leased);
+  world.restart(false);
+  ASSERT_TRUE(world.transfer().job().lease);
+  EXPECT_EQ(world.transfer().job().lease->epoch, 3U);
+}
+
 TEST(Handshake, AGrantOutlivesARestart) {
   World world(source());
   const Granted granted{

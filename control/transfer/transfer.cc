@@ -273,6 +273,11 @@ void Transfer::on(const GrantRenewed& event, uint64_t /*now_ns*/) {
   if (job_.granted) job_.granted = event.granted;
 }
 
+void Transfer::on(const HandOver& event, uint64_t now_ns) {
+  detached_ = true;
+  fail_attempt(event.reason, now_ns);
+}
+
 // Whatever it does, and whatever comes: it ends with this error.
 void Transfer::give_up(Error error, uint64_t now_ns) {
   if (phase_ >= P::kEnding || cancelled_ || job_.complete()) return;

@@ -75,6 +75,9 @@ class Transfer {
   // Before Begin, or before PeerCalled: a third node has ordered it.
   void begin_granted(Granted granted) { job_.granted = std::move(granted); }
 
+  // Before Begin, or before PeerCalled.
+  void begin_leased(std::optional<Lease> lease) { job_.lease = std::move(lease); }
+
   std::vector<Effect> step(const Event& event, uint64_t now_ns);
   // TimerDue is due then; events may come earlier. UINT64_MAX: never.
   uint64_t due_ns() const;
@@ -85,6 +88,11 @@ class Transfer {
   Status may_limit() const;
   Status may_prioritize() const;
   bool pausing() const { return paused_; }
+
+  // May files of this node change through it still? Not once it has ended, and its unfinished files are gone.
+  bool may_write() const { return phase_ < P::kParting || phase_ == P::kLeaving; }
+  // Paused, and nothing of it is open.
+  bool at_rest() const { return phase_ == P::kPaused && release_ == Release::kNone; }
 
   View view(uint64_t now_ns) const;
   View overview(uint64_t now_ns) const;  // the same without its files, which may be thousands
@@ -113,6 +121,7 @@ class Transfer {
   void on(const Begin& event, uint64_t now_ns);
   void on(const Cancel& event, uint64_t now_ns);
   void on(const GrantRenewed& event, uint64_t now_ns);
+  void on(const HandOver& event, uint64_t now_ns);
   void on(const PauseAsked& event, uint64_t now_ns);
   void on(const ContinueAsked& event, uint64_t now_ns);
   void on(const LimitAsked& event, uint64_t now_ns);

@@ -48,6 +48,8 @@ Transfer::Transfer(const ThisNode& settings, const Saved& saved, std::optional<E
   job_.role = record.role;
   job_.request = record.request;
   job_.granted = record.granted;
+  job_.lease = record.lease;
+  job_.moved = record.moved;
   job_.limit_bps = record.limit_bps;
   job_.priority = record.priority;
   if (job_.request)
@@ -131,6 +133,8 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
   record.priority = job_.priority;
   record.deadline_admission = going_.pace.admission();
   record.granted = job_.granted;
+  record.lease = job_.lease;
+  record.moved = job_.moved;
   for (const auto& leg : legs_) {
     record.legs.push_back(leg->record(!has_ended(state)));
     record.legs.back().peer_unaware = peer_.unaware.contains(leg->peer_name());

@@ -223,6 +223,7 @@ View Transfer::overview(uint64_t now_ns) const {
   view.peer = peers();
   view.legs = leg_views();
   if (job_.request) view.asker = asker_of(job_.initiator, *job_.request);
+  if (job_.lease) view.asker.lease = shown_lease(*job_.lease);
   if (job_.granted) view.asker.ordered_by = job_.granted->issuer;
   view.bytes_total = job_.bytes_total();
   view.names.listing = job_.has_end() && job_.catalog()->growing();
@@ -273,6 +274,7 @@ View view_of(const Saved& saved) {
   view.peer = peers_of(record.legs);
   for (const LegRecord& leg : record.legs) view.legs.push_back({.peer = leg.peer, .state = "away"});
   if (record.request) view.asker = asker_of(record.initiator, *record.request);
+  if (record.lease) view.asker.lease = shown_lease(*record.lease);
   if (record.granted) view.asker.ordered_by = record.granted->issuer;
   const bool source = record.role == Role::kSource;
   uint32_t object = 0;

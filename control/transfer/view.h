@@ -84,6 +84,7 @@ struct AskerView {
   bool of_this_node = false;
   std::optional<User> user;  // who asked for it as themselves; nothing: an operator
   std::optional<LocalFiles> local_files;
+  std::string lease;        // as it is shown to people; empty: it has none
   std::string ordered_by;   // the node that has ordered it of this one, or of its peer; empty: none
   std::string source_node;  // of one that this node has ordered: where it comes from, `peer` is where it goes
 };

@@ -34,6 +34,9 @@ struct CeilingTold {      // by a quota of this node: no operator's limit raises
 struct PriorityAsked {   // of those that wait for a place at this node, the higher goes first
   int32_t priority = 0;  // -kPriorityMax to kPriorityMax
 };
+struct HandOver {  // as Detach, and no flow stays: another node goes on with it
+  Error reason;
+};
 struct Detach {};  // this control stops: flows, unfinished files and journal stay for the next one
 
 // ---- the control stream ------------------------------------------------------------------------
@@ -217,7 +220,7 @@ struct PlaceTold {  // answers AskPlace: at once, and once more when its turn ha
 struct TimerDue {};
 
 using Event =
-    std::variant<Begin, Cancel, GrantRenewed, PauseAsked, ContinueAsked, LimitAsked, CeilingTold,
+    std::variant<Begin, Cancel, GrantRenewed, HandOver, PauseAsked, ContinueAsked, LimitAsked, CeilingTold,
                  PriorityAsked, Detach, CallEnded, PeerCalled, PeerInquires, CallLost, Received, StreamEnded,
                  BoardAttached, BoardLost, FlowsClaimed, FlowsReserved, BuffersReserved, FlowEvent,
                  EventsDrained, FlowsReleased, Tick, ObjectOpened, ObjectClosed, ObjectFetched, SourcesOpened,

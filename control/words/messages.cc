@@ -53,6 +53,13 @@ Status admit_one(Hello& m) {
   if (m.grant) {
     if (Status status = check_grant(*m.grant); !status) return status;
   }
+  if (m.lease) {
+    if (const Status status = check_lease(*m.lease); !status)
+      return incompatible("the peer names a lease that cannot be: " + status.error().message);
+  }
+  if (m.move && m.move->bytes() > kMoveBytesMax)
+    return incompatible(fmt::format("the peer shows a move of {} bytes: at most {} are allowed",
+                                    m.move->bytes(), kMoveBytesMax));
   return check_count("flow ids", m.flow_ids.size(), board::kLanesMax);
 }
 
@@ -177,7 +184,10 @@ size_t sources_bytes(const M& m) {
 }
 size_t more_bytes(const TransferRequest& m) { return sources_bytes(m); }
 size_t more_bytes(const Order& m) { return sources_bytes(m) + m.grant.bytes() + m.destination.size(); }
-size_t more_bytes(const Hello& m) { return m.grant ? m.grant->bytes() : 0; }
+size_t more_bytes(const Hello& m) {
+  return (m.grant ? m.grant->bytes() : 0) + (m.move ? m.move->bytes() : 0) +
+         (m.lease ? m.lease->name.size() : 0);
+}
 size_t more_bytes(const TransferReady& m) { return text_bytes(m.final_paths); }
 size_t more_bytes(const TransferOffer& m) {
   size_t bytes = m.destination.size() + m.files.size() * sizeof(OfferedFile);

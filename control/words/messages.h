@@ -20,6 +20,7 @@
 #include "control/selection/selection.h"
 #include "control/verdict/verdict.h"
 #include "control/words/abilities.h"
+#include "control/words/lease.h"
 #include "control/words/orders.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/file_time.h"
@@ -54,6 +55,9 @@ struct Hello {
   bool orders = false;               // the call is about an order (orders.h), and carries no session
   std::optional<SignedGrant> grant;  // of the caller: a third node has ordered the session
   bool granted = false;              // in the answer: that node goes by it
+  std::optional<Lease> lease;        // of the caller: under which it writes, or reads
+  bool leased = false;               // in the answer: that node keeps to it
+  std::optional<SignedMove> move;    // of the caller: another node has begun the session, and hands it over
 };
 
 enum class OfferedRole : uint8_t { kUnspecified, kSource, kDestination };

@@ -17,6 +17,7 @@
 #include "control/recovery/extent_ledger.h"
 #include "control/verdict/history.h"
 #include "control/verdict/tally.h"
+#include "control/words/lease.h"
 #include "control/words/orders.h"
 #include "control/words/terms.h"
 #include "dataplane/base/error.h"
@@ -102,6 +103,8 @@ struct Record {
   DeadlineAdmission deadline_admission = DeadlineAdmission::kNone;
   std::optional<Granted> granted;  // a third node has ordered it
   std::optional<Ordered> ordered;
+  std::optional<Lease> lease;
+  std::optional<Moved> moved;  // the last time that it went to another node
 };
 
 // Of any leg: a peer may still wait for a transfer that has ended here.

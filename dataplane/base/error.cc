@@ -53,6 +53,10 @@ std::string_view error_code_name(ErrorCode code) {
       return "quota";
     case ErrorCode::kAttributes:
       return "attributes";
+    case ErrorCode::kSuperseded:
+      return "superseded";
+    case ErrorCode::kMoved:
+      return "moved";
   }
   return "unknown";
 }

@@ -41,8 +41,10 @@ enum class ErrorCode : uint8_t {
   kPartial = 21,           // of a tree, some names did not arrive; all others did
   kQuota = 22,             // more than a quota lets the peer's sessions take beneath an export
   kAttributes = 23,        // extended attributes or an ACL are too much, or are not taken there
+  kSuperseded = 24,        // its lease was taken under a higher epoch, or by another node
+  kMoved = 25,             // the session goes on at another node
 };
-inline constexpr ErrorCode kErrorCodeLast = ErrorCode::kAttributes;
+inline constexpr ErrorCode kErrorCodeLast = ErrorCode::kMoved;
 
 // Short lower-case name, e.g. "destination_exists"; stable, used in --json and the API.
 std::string_view error_code_name(ErrorCode code);

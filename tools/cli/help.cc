@@ -215,6 +215,8 @@ std::string_view exit_meaning(ErrorCode code) {
       {ErrorCode::kPartial, "some names did not arrive; all others did, and are verified"},
       {ErrorCode::kQuota, "more than a quota of the other node, or of this one, allows"},
       {ErrorCode::kAttributes, "extended attributes or ACLs that the destination cannot keep"},
+      {ErrorCode::kSuperseded, "its lease was taken under a higher epoch, or by another node"},
+      {ErrorCode::kMoved, "the session goes on at another node"},
   };
   const auto found = meanings.find(code);
   return found == meanings.end() ? "" : found->second;

@@ -136,6 +136,7 @@ bool names_one_file(const api::Session& session) {
 std::string direction_text(const api::Session& session) {
   std::string text = session.direction();
   if (!session.from().empty()) text += ", " + session.from() + " sends to " + session.peer();
+  if (!session.lease().empty()) text += ", lease " + session.lease();
   if (!session.ordered_by().empty()) text += ", ordered by " + session.ordered_by();
   return printable(text);
 }

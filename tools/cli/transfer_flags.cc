@@ -210,6 +210,7 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& to) {
   }
   if (!to.deadline_policy().empty() && to.deadline_unix_ns() == 0)
     return Error{ErrorCode::kUsage, "--deadline-policy: of what deadline? Give --deadline as well"};
+  to.set_lease(flags.lease);
   if (flags.ipv4) to.set_ip("4");
   if (flags.ipv6) to.set_ip("6");
   for (const selection::Rule& rule : flags.rules) selection::put_rule(rule, &to);
@@ -240,6 +241,8 @@ Status check_between(const TransferFlags& flags) {
   const auto wrong = [](const std::string& what) { return Error{ErrorCode::kUsage, what}; };
   if (flags.dry_run && !flags.sync)
     return wrong("--dry-run: not between two other nodes; 'sluice ls -R NODE:PATH' tells what would be sent");
+  if (!flags.lease.empty())
+    return wrong("--lease: not between two other nodes; run the command at one of them");
   if (!flags.from.empty())
     return wrong("--from: several sources send to this node; PATH is local, ./ before it says so");
   return {};

@@ -70,6 +70,7 @@ api::TransferOptions message_of(const Options& options) {
 #include "dataplane/base/options/options.def"
   for (const std::string& rule : options.rules) put_rule(rule, message.add_rules());
   for (const std::string& name : options.names) message.add_names(name);
+  message.set_lease(options.lease);
   return message;
 }
 

@@ -66,6 +66,7 @@ struct Options {
 constexpr std::string_view kTail =
     R"(  std::vector<std::string> rules;  // "+ PATTERN" and "- PATTERN", as of --filter
   std::vector<std::string> names;  // of the one source, a directory: as --files-from lists them
+  std::string lease;               // "NAME:EPOCH"; empty: none
 };
 
 }  // namespace sluice::client

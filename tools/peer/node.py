@@ -7,7 +7,7 @@ import os
 import pathlib
 import time
 
-from . import grants, names, orders, packs
+from . import grants, leases, names, orders, packs
 from .control import INCOMPATIBLE, UNREACHABLE, Failed, Gone, Held, Identity, connect
 from .destination import Destination
 from .session import VERSION, Abilities, udp_socket
@@ -26,6 +26,7 @@ class Node:
     desk: type = orders.Desk  # None: one that is too old to take orders
     addresses: dict = dataclasses.field(default_factory=dict)  # of nodes that we may be told to send to, by their keys
     sessions: dict = dataclasses.field(default_factory=dict)
+    kept_leases: object = dataclasses.field(default_factory=leases.Leases)
 
     # ---- names: EXPORT/PATH, where our folder is the export `data` ----------------------------------
 
@@ -80,15 +81,17 @@ class Node:
 
     # ---- sessions that we begin -------------------------------------------------------------------
 
-    def send(self, address, paths, destination, grant=None, **options):
-        """grant: a third node has ordered it, and the session's id is the grant's."""
+    def send(self, address, paths, destination, grant=None, lease=None, **options):
+        """grant: a third node has ordered it, and the session's id is the grant's. lease: its name and epoch."""
         session_id = grants.pb.Grant.FromString(grant.grant).id if grant else os.urandom(16)
         session = self.source(self, session_id, True, paths, destination, **options)
-        session.grant = grant
+        session.grant, session.lease = grant, lease
         return self.run(session, address)
 
-    def get(self, address, paths, **selection):
-        return self.run(self.destination(self, os.urandom(16), True, paths, **selection), address)
+    def get(self, address, paths, lease=None, **selection):
+        session = self.destination(self, os.urandom(16), True, paths, **selection)
+        session.lease = lease
+        return self.run(session, address)
 
     def run(self, session, address, patience_s=60):
         """Calls until the session has ended. Waits between the calls: 0.2 s, doubled up to 5 s."""
@@ -139,6 +142,10 @@ class Node:
             return session
         if not hello.inquires:
             self._judge(stream, hello, session)
+            try:
+                self.kept_leases.keep(hello, session, stream.peer(), self.sessions.values())
+            except Failed as error:
+                stream.fail(error.code, str(error))
         if hello.inquires:
             self._answer_inquiry(stream, hello, session)
         elif session is None:
@@ -168,13 +175,15 @@ class Node:
         """The role comes with the Specification, so R says Hello before it knows which half it is."""
         early = self.source(self, hello.session_id, False)
         early.stream = stream
-        early.say_hello(granted=hello.HasField("grant"))
+        early.say_hello(granted=hello.HasField("grant"), leased=hello.HasField("lease"))
         _, asked = stream.expect("specification")
         kind = {1: self.destination, 2: self.source}.get(asked.role)
         if kind is None:
             stream.fail(INCOMPATIBLE, "a Specification without a role")
         session = self.sessions[hello.session_id] = kind(self, hello.session_id, False)
         session.specification = asked
+        if hello.HasField("lease"):
+            session.lease = (hello.lease.name, hello.lease.epoch)
         if hello.HasField("grant"):
             session.grant = hello.grant
             if session.role != self.destination.role:

@@ -9,7 +9,7 @@ import socket
 import time
 
 from . import keys, wire
-from .control import INCOMPATIBLE, Failed, Gone
+from .control import INCOMPATIBLE, Failed, Gone, pb
 
 VERSION = 5
 MIN_EXTENT, MAX_EXTENT = 64 << 10, 1 << 20
@@ -136,6 +136,7 @@ class Session:
         self.failure = None  # (code, text) if it ended so
         self.specification = None  # of this attempt, if we are R
         self.grant = None  # a SignedGrant, of a session that a third node has ordered (2.13)
+        self.lease = None  # (name, epoch), if it runs under one (2.14)
 
     # ---- one connection ---------------------------------------------------------------------------
 
@@ -170,7 +171,8 @@ class Session:
 
     def greet(self):
         """I: our Hello and R's. Whether the flows go on."""
-        self.say_hello(known=self.known, flow_ids=self.flow_ids(), grant=self.grant)
+        lease = pb.Lease(name=self.lease[0], epoch=self.lease[1]) if self.lease else None
+        self.say_hello(known=self.known, flow_ids=self.flow_ids(), grant=self.grant, lease=lease)
         _, hello = self.stream.expect("hello", timeout_s=10)
         if hello.session_id != self.id:
             self.stream.fail(INCOMPATIBLE, "that is not our session")
@@ -179,6 +181,8 @@ class Session:
             return False
         if self.grant is not None and not hello.granted:
             self.stream.fail(INCOMPATIBLE, "the peer is too old: it knows no grants")
+        if self.lease is not None and not hello.leased:
+            self.stream.fail(INCOMPATIBLE, "the peer is too old: it keeps no leases")
         if self.lanes and list(hello.flow_ids) != self.flow_ids():
             self.drop_lanes()
             raise Gone("the flows do not go on; the next call names none")
@@ -194,7 +198,8 @@ class Session:
         goes_on = bool(self.lanes) and list(hello.flow_ids) == self.flow_ids()
         if not goes_on:
             self.drop_lanes()
-        self.say_hello(known=self.known, flow_ids=self.flow_ids(), granted=self.grant is not None)
+        self.say_hello(known=self.known, flow_ids=self.flow_ids(), granted=self.grant is not None,
+                       leased=self.lease is not None)  # fmt: skip
         return goes_on
 
     # ---- 2.1.1 It has ended at the other side -----------------------------------------------------
