@@ -197,6 +197,12 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   reply.set_data_ip6(ip_text(info->port.ip6, false));
   reply.set_device(std::string(info->port.device));
   reply.set_device_abilities(std::string(info->port.abilities));
+  reply.set_falls(info->port.falls);
+  if (info->port.fallback_for[0] != 0) {
+    reply.mutable_fallback()->set_device(std::string(info->port.fallback_for));
+    reply.mutable_fallback()->set_reason(std::string(info->port.fallback_reason));
+    reply.mutable_fallback()->set_since_unix_ns(static_cast<int64_t>(info->port.fallback_unix_ns));
+  }
   reply.set_frame_bytes_max(info->port.frame_bytes_max);
   reply.set_workers(info->port.workers);
   reply.set_hugepages(info->port.hugepages != 0);

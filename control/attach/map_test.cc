@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "dataplane/base/unique_fd.h"
@@ -68,6 +69,8 @@ TEST(BoardMap, RefusesAPortThatCannotBe) {
   };
   EXPECT_FALSE(refused([](board::PortInfo&) {}));
   EXPECT_TRUE(refused([](board::PortInfo& port) { port.workers = 0; }));
+  EXPECT_TRUE(refused([](board::PortInfo& port) { std::ranges::fill(port.fallback_for, 'x'); }));
+  EXPECT_TRUE(refused([](board::PortInfo& port) { std::ranges::fill(port.fallback_reason, 'x'); }));
   EXPECT_TRUE(refused([](board::PortInfo& port) { port.workers = board::kWorkersMax + 1; }));
   EXPECT_TRUE(refused([](board::PortInfo& port) { port.extent_bytes_max = 3U << 16; }));
   EXPECT_TRUE(refused([](board::PortInfo& port) { port.chunk_bytes_max_ip4 = 100; }));

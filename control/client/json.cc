@@ -195,6 +195,14 @@ Json verify_json(const std::vector<VerifyProgress>& verdicts) {
           {"names_unchecked", verdicts.empty() ? 0 : verdicts.back().names_unchecked()}};
 }
 
+Json fallback_json(const NodeReply& reply) {
+  if (!reply.has_fallback()) return {};
+  const Fallback& fallback = reply.fallback();
+  return {{"device", fallback.device()},
+          {"reason", fallback.reason()},
+          {"since_unix_ns", fallback.since_unix_ns()}};
+}
+
 Json live_json(const NodeReply& reply) {
   Json waits = Json::array();
   for (const NodeReply::Wait& wait : reply.waits())
@@ -210,6 +218,8 @@ Json live_json(const NodeReply& reply) {
           {"dataplane_attached", reply.dataplane_attached()},
           {"device", reply.device()},
           {"device_abilities", reply.device_abilities().empty() ? Json() : Json(reply.device_abilities())},
+          {"fallback", fallback_json(reply)},
+          {"falls", reply.falls()},
           {"workers", reply.workers()},
           {"hugepages", reply.hugepages()},
           {"link", reply.link().empty() ? Json() : Json(reply.link())},

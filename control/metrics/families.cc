@@ -91,6 +91,9 @@ void add_dataplane(Families& out, const NodeFigures& node) {
   const std::string port = label(dataplane.port);
   out.add(Metric::dataplane_heartbeat_age_seconds, seconds(dataplane.heartbeat_age_ns));
   out.count(Metric::port_info, 1, {port, dataplane.hugepages ? "hugepages" : "ordinary"});
+  const bool fell = !dataplane.fallback_for.empty();
+  out.count(Metric::port_fallback, fell ? 1 : 0, {fell ? label(dataplane.fallback_for) : port});
+  out.count(Metric::port_falls_total, dataplane.falls);
   out.add(Metric::port_rate_limit_bytes_per_second, bytes_per_second(node.port_rate_bps), {port});
   for (uint32_t worker = 0; worker < dataplane.workers.size(); ++worker)
     add_worker(out, port, worker, dataplane.workers[worker]);

@@ -81,7 +81,12 @@ TEST(Families, TellWhatBecameOfCallers) {
 TEST(Families, TellTheWorkersCountersInBaseUnits) {
   Scrape scrape;
   scrape.node.dataplane =
-      DataplaneFigures{.port = "udp", .hugepages = false, .heartbeat_age_ns = 100'000'000, .workers = {}};
+      DataplaneFigures{.port = "udp",
+                       .hugepages = false,
+                       .fallback_for = "0000:01:00.0",
+                       .falls = 3,
+                       .heartbeat_age_ns = 100'000'000,
+                       .workers = {}};
   for (uint64_t worker = 0; worker < 2; ++worker) {
     WorkerCounters& counters = scrape.node.dataplane->workers.emplace_back();
     for (uint32_t i = 0; i < board::kCounters; ++i) counters[i] = 1000 * (worker + 1) + i;
@@ -90,6 +95,8 @@ TEST(Families, TellTheWorkersCountersInBaseUnits) {
   const auto families = scrape.take();
   EXPECT_EQ(value(families, "sluice_dataplane_attached"), 1);
   EXPECT_DOUBLE_EQ(value(families, "sluice_dataplane_heartbeat_age_seconds"), 0.1);
+  EXPECT_EQ(value(families, "sluice_port_fallback", {"0000:01:00.0"}), 1);
+  EXPECT_EQ(value(families, "sluice_port_falls_total"), 3);
   EXPECT_EQ(value(families, "sluice_port_rx_frames_total", {"udp", "0"}), 1000);
   EXPECT_EQ(value(families, "sluice_port_rx_frames_total", {"udp", "1"}), 2000);
   EXPECT_DOUBLE_EQ(value(families, "sluice_disk_read_seconds_total", {"1"}), 2.5);

@@ -53,6 +53,8 @@ using WorkerCounters = std::array<uint64_t, board::kCounters>;
 struct DataplaneFigures {
   std::string port;  // device
   bool hugepages = false;
+  std::string fallback_for{};  // the device that sockets carry the data for; empty: it does so itself
+  uint32_t falls = 0;
   uint64_t heartbeat_age_ns = 0;
   std::vector<WorkerCounters> workers;
 };

@@ -21,6 +21,8 @@ metrics::DataplaneFigures figures_of(attach::AttachedBoard& attached, uint64_t n
   const uint64_t alive_ns = board.dataplane_alive_ns.load(std::memory_order_acquire);
   metrics::DataplaneFigures figures{.port = port.device,
                                     .hugepages = port.hugepages != 0,
+                                    .fallback_for = port.fallback_for,
+                                    .falls = port.falls,
                                     .heartbeat_age_ns = now_ns - std::min(now_ns, alive_ns),
                                     .workers = {}};
   for (uint32_t worker = 0; worker < port.workers; ++worker) {

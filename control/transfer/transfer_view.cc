@@ -62,6 +62,17 @@ void note_shortfall(View* view) {
   }
 }
 
+// Whatever else holds a session: sockets are slower than the device that they stand in for.
+void note_fallback(const Leg& leg, verdict::Verdict* verdict) {
+  if (verdict->cause == verdict::Cause::kNone || !leg.dataplane()) return;
+  const board::PortInfo& port = leg.dataplane()->port;
+  if (port.fallback_for[0] == 0) return;
+  if (verdict->evidence.size() == verdict::kEvidenceMax) verdict->evidence.pop_back();
+  verdict->evidence.insert(verdict->evidence.begin(),
+                           fmt::format("this node carries data by its fallback, udp: device {} is gone ({})",
+                                       port.fallback_for, port.fallback_reason));
+}
+
 }  // namespace
 
 Summary Transfer::summary(const board::FlowFigures& all, uint64_t now_ns) const {
@@ -230,6 +241,7 @@ View Transfer::overview(uint64_t now_ns) const {
   view.summary = summary(all_figures(), now_ns);
   add_causes(view.summary, &view);
   if (leg.phase() == LegPhase::kMoving) view.bottleneck.now = leg.watch().bottleneck().now();
+  note_fallback(leg, &view.bottleneck.now);
   if (leg.moving()) view.rate_bps = leg.watch().rate_bps();
   view.lanes = leg.agreement().lanes;
   view.chunk_bytes = leg.agreement().chunk_bytes;

@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 23;
+inline constexpr uint32_t kVersion = 24;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -280,6 +280,12 @@ struct PortInfo {
   uint32_t queue_datagrams;      // per worker, that may wait to be received; 0: not known
   uint32_t codes;                // erasure codes that it has, as bits (dataplane/board/codes.h)
   char abilities[192];  // of a card, as text: its driver, what it does, what is done for it; or empty
+  // While sockets serve instead of the device that node.toml names; else both are empty.
+  char fallback_for[64];      // that device, e.g. "0000:01:00.0"
+  char fallback_reason[128];  // why, as text for people
+  uint64_t fallback_unix_ns;  // since when; 0: not
+  uint32_t falls;             // from the device to sockets, since the daemon started
+  uint32_t reserved;          // 0
 };
 
 enum class Link : uint32_t { kUnknown = 0, kUp = 1, kDown = 2 };
@@ -357,7 +363,7 @@ static_assert(SLUICE_BYTES(Event, 48) && SLUICE_AT(Event, kind, 0) && SLUICE_AT(
               SLUICE_AT(Event, length, 24) && SLUICE_AT(Event, digest, 32) && SLUICE_AT(Event, value, 40));
 static_assert(SLUICE_BYTES(WorkerSlot, 820032) && SLUICE_AT(WorkerSlot, counters, 0) &&
               SLUICE_AT(WorkerSlot, commands, 576) && SLUICE_AT(WorkerSlot, events, 33472));
-static_assert(SLUICE_BYTES(PortInfo, 336) && SLUICE_AT(PortInfo, device, 0) && SLUICE_AT(PortInfo, ip4, 64) &&
+static_assert(SLUICE_BYTES(PortInfo, 544) && SLUICE_AT(PortInfo, device, 0) && SLUICE_AT(PortInfo, ip4, 64) &&
               SLUICE_AT(PortInfo, ip6, 80) && SLUICE_AT(PortInfo, frame_bytes_max, 96) &&
               SLUICE_AT(PortInfo, chunk_bytes_max_ip4, 100) &&
               SLUICE_AT(PortInfo, chunk_bytes_max_ip6, 104) && SLUICE_AT(PortInfo, workers, 108) &&
@@ -365,14 +371,17 @@ static_assert(SLUICE_BYTES(PortInfo, 336) && SLUICE_AT(PortInfo, device, 0) && S
               SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
               SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
               SLUICE_AT(PortInfo, rate_bps_max, 128) && SLUICE_AT(PortInfo, queue_datagrams, 136) &&
-              SLUICE_AT(PortInfo, codes, 140) && SLUICE_AT(PortInfo, abilities, 144));
-static_assert(SLUICE_BYTES(Board, 50992640) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
+              SLUICE_AT(PortInfo, codes, 140) && SLUICE_AT(PortInfo, abilities, 144) &&
+              SLUICE_AT(PortInfo, fallback_for, 336) && SLUICE_AT(PortInfo, fallback_reason, 400) &&
+              SLUICE_AT(PortInfo, fallback_unix_ns, 528) && SLUICE_AT(PortInfo, falls, 536) &&
+              SLUICE_AT(PortInfo, reserved, 540));
+static_assert(SLUICE_BYTES(Board, 50992896) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
-              SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 360) &&
-              SLUICE_AT(Board, dataplane_alive_ns, 384) && SLUICE_AT(Board, sandbox, 392) &&
-              SLUICE_AT(Board, refused_calls, 400) && SLUICE_AT(Board, link, 408) &&
-              SLUICE_AT(Board, control_alive_ns, 448) && SLUICE_AT(Board, workers, 512) &&
-              SLUICE_AT(Board, flows, 13121024));
+              SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 568) &&
+              SLUICE_AT(Board, dataplane_alive_ns, 640) && SLUICE_AT(Board, sandbox, 648) &&
+              SLUICE_AT(Board, refused_calls, 656) && SLUICE_AT(Board, link, 664) &&
+              SLUICE_AT(Board, control_alive_ns, 704) && SLUICE_AT(Board, workers, 768) &&
+              SLUICE_AT(Board, flows, 13121280));
 static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
 static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);
 static_assert(sizeof(SpscRing<Event, kEventSlots>) == 786560);

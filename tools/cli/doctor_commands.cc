@@ -44,6 +44,8 @@ doctor::DaemonFacts facts_of(const Answers& answers) {
   facts.version = reply->version();
   facts.attached = reply->dataplane_attached();
   facts.hugepages = reply->hugepages();
+  facts.fallback_for = reply->fallback().device();
+  facts.fallback_reason = reply->fallback().reason();
   return facts;
 }
 

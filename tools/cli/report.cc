@@ -56,6 +56,9 @@ std::string live_text(const Result<api::NodeReply>& live) {
   std::string text = fmt::format("control      version {}\n", printable(live->version()));
   if (!live->dataplane_attached()) return text + "dataplane    not attached\n";
   text += fmt::format("dataplane    {}\n", dataplane_text(*live));
+  if (live->has_fallback())
+    text += fmt::format("fallback     udp, for {}: {}\n", printable(live->fallback().device()),
+                        printable(live->fallback().reason()));
   return text + fmt::format("device       {}\n", or_dash(live->device_abilities()));
 }
 

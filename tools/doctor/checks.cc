@@ -112,6 +112,14 @@ void check_daemons(const Facts& facts, std::vector<Finding>& out) {
     fail(out, "dataplane", "sluice-control has none: nothing moves",
          fmt::format("sluice-dataplane --node {}", facts.directory));
   }
+  if (!daemon.fallback_for.empty()) {
+    warn(out, "fallback",
+         fmt::format("device {} is gone ({}): sockets carry the data", daemon.fallback_for,
+                     daemon.fallback_reason),
+         "bring the device back: the node returns to it by itself; docs/RUNBOOK.md, \"The card died\"");
+  } else if (facts.node->fallback != config::kNoFallback && daemon.attached) {
+    pass(out, "fallback", "the device carries the data; sockets would, if it were gone");
+  }
   if (daemon.version != facts.version) {
     warn(out, "version", fmt::format("sluice-control is {}, this command {}", daemon.version, facts.version),
          "restart the daemons after an upgrade");

@@ -290,6 +290,13 @@ TEST(Doctor, FindsDaemonsThatDoNotRunOrAreOfAnotherVersion) {
   Facts facts = well();
   facts.daemon.attached = false;
   expect(facts, "dataplane", Level::kFail, "sluice-dataplane --node /n");
+  facts.daemon.attached = true;
+  facts.daemon.fallback_for = "0000:01:00.0";
+  facts.daemon.fallback_reason = "card 0000:01:00.0 was removed";
+  expect(facts, "fallback", Level::kWarn, "The card died");
+  facts.daemon.fallback_for.clear();
+  facts.node->fallback = "udp";
+  EXPECT_EQ(found(facts, "fallback").level, Level::kPass);
   facts.daemon.version = "0";
   expect(facts, "version", Level::kWarn, "restart");
   facts.daemon.problem = "sluice-control does not run";

@@ -97,6 +97,8 @@ struct DaemonFacts {
   std::string version;
   bool attached = false;
   bool hugepages = false;
+  std::string fallback_for;  // the device that is gone, while sockets carry the data; else empty
+  std::string fallback_reason;
 };
 
 struct PeerFacts {

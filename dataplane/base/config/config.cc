@@ -234,6 +234,18 @@ class Reader {
       fail(0,
            "[port] gateway4, gateway6 and neighbours are for DPDK devices: the routes of the host are used "
            "with device = \"udp\"; remove them");
+    check_fallback();
+  }
+
+  void check_fallback() {
+    if (node_.fallback == kNoFallback) {
+      if (!(node_.fallback_address4 + node_.fallback_address6).empty())
+        fail(0, "[port] fallback_address4 and fallback_address6 are for fallback = \"udp\"; set it, or remove them");
+      return;
+    }
+    if (!can_vanish(node_.device))
+      fail(0,
+           "[port] fallback is for a device that can vanish: a card, net_af_packet or net_af_xdp; remove it");
   }
 
   std::string_view origin_;

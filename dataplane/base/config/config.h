@@ -66,6 +66,7 @@ struct Export {
 
 // The data port on ordinary UDP sockets.
 inline constexpr std::string_view kSocketDevice = "udp";
+inline constexpr std::string_view kNoFallback = "none";  // of [port] fallback
 
 inline constexpr uint32_t kExtentsMin = 8;  // of a worker
 inline constexpr uint32_t kExtentsMax = 8192;
@@ -119,6 +120,10 @@ struct Node {
   uint16_t udp_port_base = 47000;
   std::string udp_checksum = "auto";         // "auto": zero where the device cannot offload; "always"
   uint64_t port_rate_bps = 100'000'000'000;  // key `rate`: no session may exceed it
+  std::string fallback{kNoFallback};         // or kSocketDevice: while a device is gone, sockets carry the data
+  std::string fallback_address4;             // as address4, of the sockets
+  std::string fallback_address6;
+  uint32_t fallback_return_s = 30;  // the device has to be there for so long before the node returns to it
 
   // [dataplane]
   std::string dataplane_group;            // key `group`: may open dataplane_socket(); empty: its owner alone
@@ -180,6 +185,8 @@ struct HostPort {
   std::string host;
   uint16_t port = 0;
 };
+// A device that may go while the node runs: a card (failed, unbound, pulled) or an interface of the kernel.
+bool can_vanish(std::string_view device);
 Result<HostPort> parse_host_port(std::string_view text);
 // "ADDRESS=MAC ...": at most 16, each address once, the link addresses of hosts.
 struct NeighbourText {

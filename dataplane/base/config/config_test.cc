@@ -211,6 +211,23 @@ TEST(Config, KeysThatDoNotFitTogetherAreRefused) {
   EXPECT_TRUE(contains(problem_of(with_name("[transfer]\npartition_bytes = 1048577\n")), "multiple"));
 }
 
+TEST(Config, AFallbackIsForDevicesThatCanVanish) {
+  const auto with_device = [](const std::string& device, const std::string& rest) {
+    return with_name("[port]\naddress4 = \"10.0.0.2/24\"\ndevice = \"" + device + "\"\n" + rest);
+  };
+  const std::string fallback = "fallback = \"udp\"\nfallback_address4 = \"10.1.0.2/24\"\n";
+  for (const char* device : {"0000:01:00.0", "01:00.0,arg=1", "net_af_packet0,iface=d", "net_af_xdp0,iface=d"}) {
+    const auto node = parse_text(with_device(device, fallback));
+    ASSERT_TRUE(node) << node.error().message;
+    EXPECT_EQ(node->fallback, "udp");
+    EXPECT_EQ(node->fallback_return_s, 30U);
+  }
+  for (const char* device : {"udp", "net_memif0,role=server", "net_tap0", "net_vhost0,iface=/x"})
+    EXPECT_TRUE(contains(problem_of(with_device(device, fallback)), "can vanish")) << device;
+  EXPECT_TRUE(contains(problem_of(with_device("0000:01:00.0", "fallback_address6 = \"fd00::1/64\"\n")),
+                       "fallback = \"udp\""));
+}
+
 TEST(Config, ExportsNeedANameAndAnAbsolutePathAndDifferInName) {
   EXPECT_TRUE(
       contains(problem_of(with_name("[[export]]\nname = \"a\"\n")), "node.toml:3: [[export]] without path"));

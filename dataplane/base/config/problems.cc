@@ -80,6 +80,15 @@ std::string_view device_problem(std::string_view text) {
   return text.empty() ? kAllowed : "";
 }
 
+bool can_vanish(std::string_view device) {
+  const std::string_view name = device.substr(0, device.find(','));
+  for (const std::string_view kind : {"net_af_packet", "eth_af_packet", "net_af_xdp"}) {
+    if (name.starts_with(kind)) return true;
+  }
+  // "0000:01:00.0"; all others are DPDK's own.
+  return name != kSocketDevice && !name.starts_with("net_") && !name.starts_with("eth_");
+}
+
 std::string_view path_problem(std::string_view text) {
   const std::filesystem::path path(text);
   if (text.find('\0') != std::string_view::npos || !path.is_absolute()) return "must be an absolute path";
