@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <latch>
 #include <thread>
 
@@ -29,6 +30,7 @@
 #include "dataplane/board/counters.h"
 #include "dataplane/crc/crc.h"
 #include "dataplane/dpdk/port.h"
+#include "dataplane/keeper/keeper.h"
 #include "dataplane/lane/attach_server.h"
 #include "dataplane/lane/worker.h"
 #include "dataplane/lane/worker_watch.h"
@@ -102,9 +104,9 @@ std::vector<int> helper_cpus(net::Port& port, uint32_t workers) {
   return cpus;
 }
 
-// Until a signal ends it. The service manager hears that all is well only while every worker turns.
-void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port, int signals,
-          lane::WorkerWatch workers, daemon::Service& service) {
+// Until a signal ends it, or the device is gone: -> why. The service manager hears that all is well only while every worker turns.
+std::string tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port, int signals,
+                 lane::WorkerWatch workers, daemon::Service& service) {
   // Of the device, which does not say by which queue: its first worker has them.
   const board::CounterWriter missed(memory.board().workers[0]);
   uint64_t next_maintain_ns = 0;
@@ -113,7 +115,8 @@ void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port
   for (;;) {
     server.serve(kServeTimeoutMs, signals);
     signalfd_siginfo signal_info;
-    if (read(signals, &signal_info, sizeof signal_info) > 0) return;
+    if (read(signals, &signal_info, sizeof signal_info) > 0) return {};
+    if (std::string gone = port.gone(); !gone.empty()) return gone;
     const uint64_t now_ns = lane::monotonic_ns();
     memory.board().dataplane_alive_ns.store(now_ns, std::memory_order_release);
     if (workers.all_turned()) service.alive(now_ns);
@@ -245,7 +248,23 @@ void log_device(const board::PortInfo& info) {
   if (info.abilities[0] != 0) spdlog::info("device {}: {}", info.device, info.abilities);
 }
 
-int serve(const config::Node& node, daemon::Service& service) {
+// Nothing of a device that is gone can be stopped or closed: its memory may not answer any more. The kernel
+// takes back what the process has, as if it had been killed.
+[[noreturn]] void end_without_device(const config::Node& node, const board::PortInfo& info,
+                                     const std::string& why) {
+  const bool alone = node.fallback == config::kNoFallback;
+  spdlog::error("device {} is gone: {}: this dataplane ends{}", info.device, why,
+                alone ? "; bring the device back and start sluice-dataplane, or name [port] fallback; sessions "
+                        "wait for it"
+                      : "");
+  spdlog::default_logger()->flush();
+  std::error_code ignored;
+  std::filesystem::remove(node.dataplane_socket(), ignored);
+  std::_Exit(static_cast<int>(ErrorCode::kDevice));
+}
+
+int serve(const keeper::Turn& turn, daemon::Service& service) {
+  const config::Node& node = turn.node;
   const auto warn = [](const std::string& text) { spdlog::warn("{}", text); };
   const int signals = signal_fd();
   // What an unprivileged start may register with io_uring; best effort.
@@ -259,7 +278,8 @@ int serve(const config::Node& node, daemon::Service& service) {
   }();
   if (!opened) return fail(opened.error());
   net::Port& port = **opened;
-  const board::PortInfo info = port.info();
+  board::PortInfo info = port.info();
+  turn.note(&info);
 
   auto memory = lane::BoardMemory::create(info);
   if (!memory) return fail(memory.error());
@@ -304,8 +324,10 @@ int serve(const config::Node& node, daemon::Service& service) {
   start.unprivileged.count_down();
   if (good) {
     log_device(info);
-    service.ready("serves device " + std::string(info.device));
-    tend(*server, *memory, port, signals, lane::WorkerWatch(epochs), service);
+    service.ready("serves device " + std::string(info.device) +
+                  (turn.fell ? ", the fallback: " + turn.device + " is gone (" + turn.reason + ")" : ""));
+    const std::string gone = tend(*server, *memory, port, signals, lane::WorkerWatch(epochs), service);
+    if (!gone.empty()) end_without_device(node, info, gone);
     spdlog::info("ending");
     service.stopping();
     stop = true;
@@ -327,5 +349,6 @@ int main(int argc, char** argv) {
       sluice::daemon::kDataplane.name, std::array{sluice::log::kDataplane},
       [&](const char* component) { return (*options)->log_level_or(node->log_level_of(component)); });
   auto service = sluice::daemon::Service::from_environment();
-  return sluice::serve(*node, service);
+  if (node->fallback != sluice::config::kNoFallback) return sluice::keeper::keep(*node, service, sluice::serve);
+  return sluice::serve({.node = *node}, service);
 }

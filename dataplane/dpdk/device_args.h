@@ -29,7 +29,7 @@ struct Device {
   // memif only.
   memif::SocketConfig memif;
   bool zero_copy = false;
-  // af_packet only.
+  // af_packet and af_xdp only.
   std::string interface_name;
   uint32_t kernel_ring_frames =
       0;  // received frames that wait for the driver, which has a small ring besides

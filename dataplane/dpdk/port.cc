@@ -89,6 +89,7 @@ Port::~Port() {
 Status Port::start() {
   // memif's driver writes to its control socket without MSG_NOSIGNAL.
   signal(SIGPIPE, SIG_IGN);
+  if (config::can_vanish(node_.device)) place_.emplace(device()).opened();
   Status status = check_rights();
   if (status) status = check_frame_size();
   if (status && ethdev_.is_memif()) status = memif::prepare_socket(device().memif);

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "dataplane/dpdk/device_args.h"
+#include "dataplane/dpdk/device_place.h"
 #include "dataplane/dpdk/eal.h"
 #include "dataplane/dpdk/ethdev.h"
 #include "dataplane/dpdk/queue.h"
@@ -41,6 +43,7 @@ class Port final : public net::Port {
   void join() override;
   void maintain() override;
   board::Link link() const override;  // of a memif: whether the other side is there
+  std::string gone() const override { return place_ ? place_->gone() : ""; }
   uint64_t missed_frames() const override;
   int core_of(uint32_t worker) const override { return cores_.worker_cpus[worker]; }
 
@@ -77,6 +80,7 @@ class Port final : public net::Port {
   std::vector<std::unique_ptr<Queue>> queues_;
   std::vector<std::unique_ptr<memif::Queue>> memif_queues_;  // on top of those; empty: another device
   std::unique_ptr<memif::Link> link_;
+  std::optional<DevicePlace> place_;
   std::function<void(uint32_t)> body_;
   std::vector<Launched> launched_;
   bool running_ = false;

@@ -106,17 +106,18 @@ HostInterfaces host_interfaces() {
   return host;
 }
 
-Result<LocalAddresses> choose_addresses(const config::Node& node, const HostInterfaces& host) {
+Result<LocalAddresses> choose_addresses(const config::Node& node, const HostInterfaces& host,
+                                        const std::string& keys) {
   const uint8_t no_mac[6] = {};
   const auto named = net::host_addresses(node, no_mac);
   if (!named) return named.error();
   LocalAddresses local{
       .ip4 = net::Address::of(named->ip4), .ip6 = net::Address::of(named->ip6), .mtu = node.mtu};
   if (!local.ip4.is_zero() && find(host, local.ip4) == nullptr) {
-    return not_here("address4", node.address4, host, true);
+    return not_here(keys + "address4", node.address4, host, true);
   }
   if (!local.ip6.is_zero() && find(host, local.ip6) == nullptr) {
-    return not_here("address6", node.address6, host, false);
+    return not_here(keys + "address6", node.address6, host, false);
   }
   if (local.ip4.is_zero() && local.ip6.is_zero()) {
     local.ip4 = any_of(host, host.default4, true);

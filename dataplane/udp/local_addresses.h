@@ -36,6 +36,8 @@ struct LocalAddresses {
 };
 // Those that node.toml names, or, if it names none, those of the default route; failing these any of the
 // host. kConfiguration: this host has no such address.
-Result<LocalAddresses> choose_addresses(const config::Node& node, const HostInterfaces& host);
+// `keys`: before the names of the keys, in errors ("fallback_").
+Result<LocalAddresses> choose_addresses(const config::Node& node, const HostInterfaces& host,
+                                        const std::string& keys = "");
 
 }  // namespace sluice::udp

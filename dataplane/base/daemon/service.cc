@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "dataplane/base/text.h"
 
@@ -74,6 +75,13 @@ Service Service::from_environment() {
     constexpr uint64_t kUsMax = 1ULL << 53;  // in nanoseconds still a number
     service.alive_interval_ = std::chrono::microseconds(std::min(*watchdog_us, kUsMax)) / 2;
   }
+  return service;
+}
+
+Service Service::over(UniqueFd socket, std::chrono::nanoseconds alive_interval) {
+  Service service;
+  service.socket_ = std::move(socket);
+  service.alive_interval_ = alive_interval;
   return service;
 }
 

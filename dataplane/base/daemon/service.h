@@ -25,6 +25,11 @@ class Service {
   // alone. Before there are other threads.
   static Service from_environment();
 
+  // For a process below the one that the manager knows, which hears it at the other end.
+  static Service over(UniqueFd socket, std::chrono::nanoseconds alive_interval);
+  // What such a process has said, word for word.
+  void forward(std::string_view text) { tell(std::string(text), false); }
+
   // The daemon serves from now on: whoever waits for it may begin.
   void ready(std::string_view status);
   void stopping();
