@@ -2,6 +2,7 @@
 //
 // The main thread does what is cold: start, the attach socket, keeping the port alive, the end.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -104,7 +105,8 @@ std::vector<int> helper_cpus(net::Port& port, uint32_t workers) {
   return cpus;
 }
 
-// Until a signal ends it, or the device is gone: -> why. The service manager hears that all is well only while every worker turns.
+// Until a signal ends it, or the device is gone: -> why. The service manager hears that all is well only
+// while every worker turns.
 std::string tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port, int signals,
                  lane::WorkerWatch workers, daemon::Service& service) {
   // Of the device, which does not say by which queue: its first worker has them.
@@ -248,15 +250,28 @@ void log_device(const board::PortInfo& info) {
   if (info.abilities[0] != 0) spdlog::info("device {}: {}", info.device, info.abilities);
 }
 
+board::PortInfo info_of(const net::Port& port, const keeper::Turn& turn) {
+  board::PortInfo info = port.info();
+  turn.note(&info);
+  return info;
+}
+
+std::string doing(const board::PortInfo& info) {
+  const std::string what = "serves device " + std::string(info.device);
+  if (info.fallback_for[0] == 0) return what;
+  return fmt::format("{}, the fallback: {} is gone ({})", what, info.fallback_for, info.fallback_reason);
+}
+
 // Nothing of a device that is gone can be stopped or closed: its memory may not answer any more. The kernel
 // takes back what the process has, as if it had been killed.
 [[noreturn]] void end_without_device(const config::Node& node, const board::PortInfo& info,
                                      const std::string& why) {
   const bool alone = node.fallback == config::kNoFallback;
   spdlog::error("device {} is gone: {}: this dataplane ends{}", info.device, why,
-                alone ? "; bring the device back and start sluice-dataplane, or name [port] fallback; sessions "
-                        "wait for it"
-                      : "");
+                alone
+                    ? "; bring the device back and start sluice-dataplane, or name [port] fallback; sessions "
+                      "wait for it"
+                    : "");
   spdlog::default_logger()->flush();
   std::error_code ignored;
   std::filesystem::remove(node.dataplane_socket(), ignored);
@@ -278,8 +293,7 @@ int serve(const keeper::Turn& turn, daemon::Service& service) {
   }();
   if (!opened) return fail(opened.error());
   net::Port& port = **opened;
-  board::PortInfo info = port.info();
-  turn.note(&info);
+  const board::PortInfo info = info_of(port, turn);
 
   auto memory = lane::BoardMemory::create(info);
   if (!memory) return fail(memory.error());
@@ -324,8 +338,7 @@ int serve(const keeper::Turn& turn, daemon::Service& service) {
   start.unprivileged.count_down();
   if (good) {
     log_device(info);
-    service.ready("serves device " + std::string(info.device) +
-                  (turn.fell ? ", the fallback: " + turn.device + " is gone (" + turn.reason + ")" : ""));
+    service.ready(doing(info));
     const std::string gone = tend(*server, *memory, port, signals, lane::WorkerWatch(epochs), service);
     if (!gone.empty()) end_without_device(node, info, gone);
     spdlog::info("ending");
@@ -349,6 +362,7 @@ int main(int argc, char** argv) {
       sluice::daemon::kDataplane.name, std::array{sluice::log::kDataplane},
       [&](const char* component) { return (*options)->log_level_or(node->log_level_of(component)); });
   auto service = sluice::daemon::Service::from_environment();
-  if (node->fallback != sluice::config::kNoFallback) return sluice::keeper::keep(*node, service, sluice::serve);
+  if (node->fallback != sluice::config::kNoFallback)
+    return sluice::keeper::keep(*node, service, sluice::serve);
   return sluice::serve({.node = *node}, service);
 }

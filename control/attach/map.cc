@@ -40,8 +40,9 @@ Status check_port(const board::PortInfo& port) {
   }
   if (port.rx_extents > 65536 || port.tx_extents > 65536) return bad_board("a wrong number of extents");
   if (std::memchr(port.device, 0, sizeof port.device) == nullptr) return bad_board("a wrong device name");
-  for (const std::span<const char> text : {std::span<const char>(port.abilities), std::span<const char>(port.fallback_for),
-                                           std::span<const char>(port.fallback_reason)}) {
+  for (const std::span<const char> text :
+       {std::span<const char>(port.abilities), std::span<const char>(port.fallback_for),
+        std::span<const char>(port.fallback_reason)}) {
     if (std::memchr(text.data(), 0, text.size()) == nullptr) return bad_board("a text without end");
   }
   return {};

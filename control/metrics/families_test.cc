@@ -80,13 +80,12 @@ TEST(Families, TellWhatBecameOfCallers) {
 
 TEST(Families, TellTheWorkersCountersInBaseUnits) {
   Scrape scrape;
-  scrape.node.dataplane =
-      DataplaneFigures{.port = "udp",
-                       .hugepages = false,
-                       .fallback_for = "0000:01:00.0",
-                       .falls = 3,
-                       .heartbeat_age_ns = 100'000'000,
-                       .workers = {}};
+  scrape.node.dataplane = DataplaneFigures{.port = "udp",
+                                           .hugepages = false,
+                                           .fallback_for = "0000:01:00.0",
+                                           .falls = 3,
+                                           .heartbeat_age_ns = 100'000'000,
+                                           .workers = {}};
   for (uint64_t worker = 0; worker < 2; ++worker) {
     WorkerCounters& counters = scrape.node.dataplane->workers.emplace_back();
     for (uint32_t i = 0; i < board::kCounters; ++i) counters[i] = 1000 * (worker + 1) + i;

@@ -174,7 +174,8 @@ Result<Device> parse_device(const config::Node& node) {
     status = complete_af_packet(node, arguments, &device);
   } else if (device.name.starts_with("net_af_xdp")) {
     device.kind = DeviceKind::kAfXdp;
-    if (const auto named = arguments.find("iface"); named != arguments.end()) device.interface_name = named->second;
+    if (const auto named = arguments.find("iface"); named != arguments.end())
+      device.interface_name = named->second;
   } else if (device.name.starts_with("net_pcap")) {
     complete_pcap(arguments, &device);
   } else if (device.name.starts_with("net_vhost") || device.name.starts_with("net_virtio_user")) {

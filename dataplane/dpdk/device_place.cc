@@ -17,8 +17,8 @@ namespace sluice::dpdk {
 namespace {
 
 // Drivers of the kernel under which DPDK drives a card: it is handed over to it, or shared with it.
-constexpr std::string_view kDrivers[] = {"vfio-pci",  "uio_pci_generic", "igb_uio", "mlx4_core",
-                                         "mlx5_core", "mana",            "gve",     "nfp"};
+constexpr std::string_view kDrivers[] = {
+    "vfio-pci", "uio_pci_generic", "igb_uio", "mlx4_core", "mlx5_core", "mana", "gve", "nfp"};
 
 ifreq request_for(const std::string& interface) {
   ifreq request{};
@@ -86,7 +86,8 @@ std::string DevicePlace::gone() const {
     const auto now = index(&error);
     if (!now && error == ENODEV)
       return fmt::format("interface {} was deleted, renamed or moved away", interface_);
-    if (now && *now != opened_index_) return fmt::format("interface {} was deleted and made anew", interface_);
+    if (now && *now != opened_index_)
+      return fmt::format("interface {} was deleted and made anew", interface_);
   }
   if (opened_binding_ != 0) {
     const auto now = binding(&error);

@@ -1,4 +1,5 @@
-// Where this host has the data port's device: whether it can be opened there, and whether what was opened is gone.
+// Where this host has the data port's device: whether it can be opened there, and whether what was opened is
+// gone.
 //
 // Of cards (their folder in /sys) and interfaces of the kernel (their index). Anything else is always there.
 // A link that is down is not a device that is gone. Cold; of one thread. Cheap: one or two system calls,

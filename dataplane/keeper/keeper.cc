@@ -30,9 +30,9 @@
 namespace sluice::keeper {
 namespace {
 
-constexpr int kLookMs = 200;                               // between looks at the device
-constexpr uint64_t kStartNsMax = 180'000'000'000;          // as TimeoutStartSec: then its start is stuck
-constexpr uint64_t kEndNsMax = 10'000'000'000;             // of a child that shall make room for another port
+constexpr int kLookMs = 200;                       // between looks at the device
+constexpr uint64_t kStartNsMax = 180'000'000'000;  // as TimeoutStartSec: then its start is stuck
+constexpr uint64_t kEndNsMax = 10'000'000'000;     // of a child that shall make room for another port
 constexpr auto kGoneWait = std::chrono::milliseconds(1500);  // a card's folder goes a little after the card
 constexpr auto kFormerWait = std::chrono::seconds(5);
 
@@ -258,7 +258,9 @@ class Keeper {
     ::kill(child_, SIGTERM);
   }
 
-  static int code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+  static int code_of(int status) {
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
 
   // As if there were no keeper: whoever started it decides about another start.
   static int end_as(int status) {

@@ -1,8 +1,8 @@
 // Keeps the data port of a node that names a fallback: runs the dataplane on the device, or, while that is
 // gone, on sockets.
 //
-// A process of its own above the dataplane: each turn on the device or on sockets is one child, started with the
-// rights that a dataplane starts with and confined as any other. What the keeper reads are its child's
+// A process of its own above the dataplane: each turn on the device or on sockets is one child, started with
+// the rights that a dataplane starts with and confined as any other. What the keeper reads are its child's
 // status and the presence of the device; nothing of the network reaches it. Why a process, and why a
 // change of port is a restart: docs/decisions/0021-the-port-changes-by-a-restart.md.
 //
@@ -20,8 +20,8 @@ namespace sluice::keeper {
 
 // What a child is to serve.
 struct Turn {
-  config::Node node;  // as configured, or with sockets and the addresses of the fallback
-  bool fell = false;  // on sockets, in place of the device
+  config::Node node;   // as configured, or with sockets and the addresses of the fallback
+  bool fell = false;   // on sockets, in place of the device
   std::string device;  // as configured, without its arguments
   std::string reason;  // why it fell
   uint64_t since_unix_ns = 0;

@@ -47,7 +47,8 @@ class Keeping : public testing::Test {
       board::PortInfo info{};
       given.note(&info);
       std::ofstream(node_.directory / "turns", std::ios::app)
-          << given.node.device << ' ' << info.falls << ' ' << info.fallback_for << ' ' << info.fallback_reason << '\n';
+          << given.node.device << ' ' << info.falls << ' ' << info.fallback_for << ' ' << info.fallback_reason
+          << '\n';
       return turn(number, service);
     });
   }
@@ -83,11 +84,10 @@ TEST_F(Keeping, ItFallsWhenTheDeviceDoesNotServeAndReturnsOnceItIsThere) {
     return number == 1 ? 0 : 5;
   });
   EXPECT_EQ(status, 5) << "what ends while its device is there decides";
-  EXPECT_EQ(turns(),
-            (std::vector<std::string>{
-                "net_af_packet0,iface=lo 0  ",
-                "udp 1 net_af_packet0 it did not start: exit status 13; the log says why",
-                "net_af_packet0,iface=lo 1  "}));
+  EXPECT_EQ(turns(), (std::vector<std::string>{
+                         "net_af_packet0,iface=lo 0  ",
+                         "udp 1 net_af_packet0 it did not start: exit status 13; the log says why",
+                         "net_af_packet0,iface=lo 1  "}));
 }
 
 TEST_F(Keeping, ACrashWithTheDeviceThereIsNoFall) {

@@ -44,8 +44,8 @@ class Port {
   virtual void maintain() = 0;
   // Of the device, now. Main thread.
   virtual board::Link link() const { return board::Link::kUnknown; }
-  // Why there is no device any more, nor ever will be for this port: "interface data0 was deleted". Empty: it is
-  // there, be its link up or down. Main thread, often.
+  // Why there is no device any more, nor ever will be for this port: "interface data0 was deleted". Empty: it
+  // is there, be its link up or down. Main thread, often.
   virtual std::string gone() const { return {}; }
   // Frames that the device had no room for since it started; 0 where queues count them (rx_missed). Main
   // thread.

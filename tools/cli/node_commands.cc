@@ -215,9 +215,10 @@ std::string live_text(const Result<Live>& answer) {
   if (!live->dataplane_attached()) return text + "dataplane    not attached\n";
   text += fmt::format("dataplane    attached: {}\n", dataplane_text(*live));
   if (live->has_fallback())
-    text += fmt::format("fallback     udp, for {} since {}: {}; docs/RUNBOOK.md, \"The card died\"\n",
-                        printable(live->fallback().device()), base::utc_text(live->fallback().since_unix_ns()),
-                        printable(live->fallback().reason()));
+    text +=
+        fmt::format("fallback     udp, for {} since {}: {}; docs/RUNBOOK.md, \"The card died\"\n",
+                    printable(live->fallback().device()), base::utc_text(live->fallback().since_unix_ns()),
+                    printable(live->fallback().reason()));
   if (!live->device_abilities().empty())
     text += fmt::format("device       {}\n", printable(live->device_abilities()));
   return text + sandbox_text("dataplane", live->has_dataplane_sandbox(), live->dataplane_sandbox());

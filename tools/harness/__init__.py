@@ -14,7 +14,7 @@ from .pair import Pair
 from .proxy import Proxy
 from .slurm import Slurm, slurm_missing
 from .system import HarnessError, find_binaries, is_root, wait_until
-from .wires import EmulatedWire, MemifWire, VethWire, veth_missing
+from .wires import EmulatedWire, FallbackWire, MemifWire, VethWire, veth_missing
 
 __all__ = [
     "Console",

@@ -348,3 +348,49 @@ class VethWire(Wire):
     def inside(self, side, make):
         """Calls `make` in the namespace of this side: a socket that it makes belongs there for good."""
         return inside_namespace(self._namespaces[side], make)
+
+
+class FallbackWire(VethWire):
+    """A bridge to which each side has two interfaces: data0, its dataplane's, and host0, with an address of the kernel's own.
+    data0 can be taken away while a dataplane uses it, and given back."""
+
+    def __init__(self, mtu=1500, rate="1G"):
+        super().__init__(mtu=mtu, rate=rate)
+        self._has_middle = True
+
+    def _make_middle(self):
+        super()._make_middle()
+        for side, namespace in enumerate(self._namespaces):
+            # Else data0 answers for host0's address, too.
+            run([*self._enter(namespace), "sysctl", "-qw", "net.ipv4.conf.all.arp_ignore=1"])
+            run(["ip", "-n", namespace, "link", "add", "host0", "mtu", self.mtu, "type", "veth",
+                 "peer", "name", f"hostport{side}", "mtu", self.mtu, "netns", self._bridge])  # fmt: skip
+            run(["ip", "-n", self._bridge, "link", "set", f"hostport{side}", "master", "br0"])
+            self._raise(self._bridge, f"hostport{side}", addresses=False)
+            self._raise(namespace, "host0", addresses=True)
+            run(["ip", "-n", namespace, "address", "add", self.fallback_address(side), "dev", "host0"])
+
+    @staticmethod
+    def fallback_address(side):
+        return f"10.77.0.{side + 11}/24"
+
+    def delete(self, side):
+        """As a card that fails."""
+        run(["ip", "-n", self._namespaces[side], "link", "del", "data0"])
+
+    def make_anew(self, side):
+        namespace, middle = self._namespaces[side], self._bridge
+        self._make_veth(namespace, middle, f"port{side}")
+        run(["ip", "-n", middle, "link", "set", f"port{side}", "master", "br0"])
+        self._raise(middle, f"port{side}", addresses=False)
+        self._raise(namespace, "data0", addresses=False)
+
+    def move_away(self, side):
+        """As a card that is taken from its driver."""
+        run(["ip", "-n", self._namespaces[side], "link", "set", "data0", "down"])
+        run(["ip", "-n", self._namespaces[side], "link", "set", "data0", "netns", self._bridge, "name", f"away{side}"])
+
+    def move_back(self, side):
+        namespace = self._namespaces[side]
+        run(["ip", "-n", self._bridge, "link", "set", f"away{side}", "netns", namespace, "name", "data0"])
+        self._raise(namespace, "data0", addresses=False)

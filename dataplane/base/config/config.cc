@@ -240,7 +240,9 @@ class Reader {
   void check_fallback() {
     if (node_.fallback == kNoFallback) {
       if (!(node_.fallback_address4 + node_.fallback_address6).empty())
-        fail(0, "[port] fallback_address4 and fallback_address6 are for fallback = \"udp\"; set it, or remove them");
+        fail(0,
+             "[port] fallback_address4 and fallback_address6 are for fallback = \"udp\"; set it, or remove "
+             "them");
       return;
     }
     if (!can_vanish(node_.device))

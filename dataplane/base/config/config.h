@@ -120,8 +120,8 @@ struct Node {
   uint16_t udp_port_base = 47000;
   std::string udp_checksum = "auto";         // "auto": zero where the device cannot offload; "always"
   uint64_t port_rate_bps = 100'000'000'000;  // key `rate`: no session may exceed it
-  std::string fallback{kNoFallback};         // or kSocketDevice: while a device is gone, sockets carry the data
-  std::string fallback_address4;             // as address4, of the sockets
+  std::string fallback{kNoFallback};  // or kSocketDevice: while a device is gone, sockets carry the data
+  std::string fallback_address4;      // as address4, of the sockets
   std::string fallback_address6;
   uint32_t fallback_return_s = 30;  // the device has to be there for so long before the node returns to it
 

@@ -216,7 +216,8 @@ TEST(Config, AFallbackIsForDevicesThatCanVanish) {
     return with_name("[port]\naddress4 = \"10.0.0.2/24\"\ndevice = \"" + device + "\"\n" + rest);
   };
   const std::string fallback = "fallback = \"udp\"\nfallback_address4 = \"10.1.0.2/24\"\n";
-  for (const char* device : {"0000:01:00.0", "01:00.0,arg=1", "net_af_packet0,iface=d", "net_af_xdp0,iface=d"}) {
+  for (const char* device :
+       {"0000:01:00.0", "01:00.0,arg=1", "net_af_packet0,iface=d", "net_af_xdp0,iface=d"}) {
     const auto node = parse_text(with_device(device, fallback));
     ASSERT_TRUE(node) << node.error().message;
     EXPECT_EQ(node->fallback, "udp");

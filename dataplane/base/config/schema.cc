@@ -245,8 +245,9 @@ const Key kKeys[] = {
      .name = "fallback_address4",
      .field = &Node::fallback_address4,
      .allowed = "`a.b.c.d/bits` or empty",
-     .meaning = "IPv4 address of this host for `fallback`, where the peers' data ports reach it; if neither is "
-                "set, that of the default route.",
+     .meaning =
+         "IPv4 address of this host for `fallback`, where the peers' data ports reach it; if neither is "
+         "set, that of the default route.",
      .text_problem = address4_problem},
     {.section = "port",
      .name = "fallback_address6",
@@ -261,8 +262,9 @@ const Key kKeys[] = {
      .min = 1,
      .max = 86400,
      .unit = "s",
-     .meaning = "The device must be there for so long without a break before the node returns to it; twice as "
-                "long after each fall within 10 minutes of a return, up to 16 times."},
+     .meaning =
+         "The device must be there for so long without a break before the node returns to it; twice as "
+         "long after each fall within 10 minutes of a return, up to 16 times."},
 
     {.section = "dataplane",
      .name = "group",
