@@ -174,9 +174,10 @@ Status write_plan(const fleet::Plan& plan, const std::filesystem::path& path,
   const std::string script =
       plan.emit == "slurm" ? slurm_script(plan, final, own_program()) : shell_script(plan, own_program());
   if (Status status =
-          fleet::write_file(path / (plan.emit == "slurm" ? "shards.sbatch" : "run.sh"), script, true);
+          fleet::write_file(path / (plan.emit == "slurm" ? "shards.sbatch" : "run.sh"), script, 0777);
       !status)
     return status;
+  if (Status status = fleet::make_lease(path); !status) return status;
   return fleet::write_json(path / "plan.json", plan_json(plan));
 }
 

@@ -119,6 +119,9 @@ Result<std::vector<RunTransfer>> ShardRun::transfers() const {
 }
 
 Result<int> ShardRun::perform(uint32_t shard, uint64_t epoch) {
+  const Result<std::string> lease = fleet::lease_name(directory_, shard);
+  if (!lease) return lease.error();
+  lease_ = fmt::format("{}:{}", *lease, epoch);
   former_ = fleet::load_tries_of(directory_, shard);
   if (const fleet::Try* const best = fleet::latest(former_);
       best != nullptr && best->state == fleet::Try::State::kSucceeded) {
@@ -192,6 +195,7 @@ Status ShardRun::run_session(uint32_t number, api::TransferRequest request) {
   if (former) {
     try_.notes.push_back(fmt::format("session {} of an earlier try goes on", id));
   } else {
+    options_of(request).set_lease(lease_);
     auto& names = *options_of(request).mutable_names();
     if (!former_.empty() && !names.empty()) {
       FoundNames found =

@@ -69,6 +69,7 @@ class ShardRun {
   std::shared_ptr<api::Client> client_;
   fleet::Try try_;
   std::vector<fleet::Try> former_;
+  std::string lease_;  // "NAME:EPOCH" of this try
   int64_t written_ns_ = 0;
   std::vector<std::string> touched_;  // directories from which something was removed
 };

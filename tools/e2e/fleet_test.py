@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from fleets import ARCHIVE, SENDERS, Fleet, make_dataset, picture, same_links
+from harness.fleet import ARCHIVE, SENDERS, Fleet, make_dataset, picture, same_links, share
 from harness import Group, Slurm, group_missing, slurm_missing, wait_until
 from transfers import CANCELLED, CONFIGURATION, ENDED, EXISTS, MIB, PARTIAL, UNTRUSTED, USAGE, nothing_temporary
 
@@ -18,11 +18,7 @@ needs_slurm = pytest.mark.skipif(slurm_missing() is not None, reason=str(slurm_m
 def group():
     with Group([*SENDERS, ARCHIVE], settings={"port": {"rate": "200M"}}) as group:
         make_dataset(group.base / "shared/data", 1500, [6 * MIB, 2 * MIB, 4 * MIB, 3 * MIB])
-        for name in SENDERS:
-            group[name].add_export("shared", group.base / "shared", mode="rw")
-            group[name].write_configuration()
-        group[ARCHIVE].add_export("data", group[ARCHIVE].export(), mode="rwm")
-        group[ARCHIVE].write_configuration()
+        share(group)
         group.start()
         yield group
 
@@ -86,6 +82,17 @@ def test_a_shell_runs_the_shards_and_a_second_plan_syncs_and_deletes(group, copy
     subprocess.run([*group.enter("n1"), second.plan / "run.sh"], check=True, capture_output=True, timeout=120)
     assert picture(copy) == picture(source)
     assert second.status()["bytes_sent"] < 3 * MIB
+
+
+def test_shards_may_run_where_the_dataset_goes(group, copy):
+    source = group.base / "shared/data"
+    fleet = Fleet(group, None, source, "fetched")
+    fleet.must("plan", "--at", "to", "--emit", "shell", "--shards", "3", "--from", "n1,n2:shared/data", "--to", f"{ARCHIVE}:{copy}",
+               "--node-dir", str(group[ARCHIVE].directory), node=ARCHIVE)  # fmt: skip
+    assert fleet.call("shard", "1", node="n3").returncode == CONFIGURATION  # that node gets nothing
+    subprocess.run([*group.enter(ARCHIVE), fleet.plan / "run.sh", "1", "1"], check=True, capture_output=True, timeout=120)
+    assert picture(copy) == picture(source)
+    assert fleet.status()["state"] == "succeeded"
 
 
 @needs_slurm

@@ -49,10 +49,9 @@ Result<Json> read_json(const std::filesystem::path& path, std::string_view schem
   return object;
 }
 
-Status write_file(const std::filesystem::path& path, std::string_view text, bool executable) {
+Status write_file(const std::filesystem::path& path, std::string_view text, uint32_t mode) {
   const std::filesystem::path unfinished = path.string() + "." + std::to_string(::getpid()) + ".tmp";
-  const UniqueFd file(
-      ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, executable ? 0777 : 0666));
+  const UniqueFd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (file.get() < 0) return cannot_be(unfinished, "written");
   if (base::write_all(file.get(), text.data(), text.size()) && ::fsync(file.get()) == 0 &&
       ::rename(unfinished.c_str(), path.c_str()) == 0)

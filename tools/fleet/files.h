@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,8 +23,8 @@ Result<std::string> read_file(const std::filesystem::path& path);
 // kConfiguration, too: it is no object of this schema.
 Result<Json> read_json(const std::filesystem::path& path, std::string_view schema);
 
-// Under another name first, synced, then renamed.
-Status write_file(const std::filesystem::path& path, std::string_view text, bool executable = false);
+// With this mode, less the umask. Under another name first, synced, then renamed.
+Status write_file(const std::filesystem::path& path, std::string_view text, uint32_t mode = 0666);
 Status write_json(const std::filesystem::path& path, const Json& object);
 
 }  // namespace sluice::fleet

@@ -2,7 +2,9 @@
 #include "tools/fleet/plan_directory.h"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 
+#include <array>
 #include <charconv>
 
 #include "dataplane/base/text.h"
@@ -55,6 +57,21 @@ Plan plan_of(const Json& object) {
 }
 
 }  // namespace
+
+Status make_lease(const std::filesystem::path& directory) {
+  std::array<unsigned char, 16> random{};
+  if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
+    return Error{ErrorCode::kInternal, "the system gave no random bytes"};
+  std::string text;
+  for (const unsigned char byte : random) text += fmt::format("{:02x}", byte);
+  return write_file(directory / "lease", text + "\n", 0600);
+}
+
+Result<std::string> lease_name(const std::filesystem::path& directory, uint32_t shard) {
+  const Result<std::string> secret = read_file(directory / "lease");
+  if (!secret) return secret.error();
+  return secret->substr(0, secret->find('\n')) + "." + shard_name(shard);
+}
 
 std::string shard_name(uint32_t shard) {
   return shard == 0 ? "shard-last" : fmt::format("shard-{:04}", shard);

@@ -67,6 +67,11 @@ struct Plan {
   uint32_t count() const { return static_cast<uint32_t>(shards.size()); }
 };
 
+// Under which each shard's sessions run: the plan's secret with the shard's name (docs/REFERENCE.md,
+// "Leases"). Whoever knows it can take the lease, so the file `lease` is its owner's alone.
+Status make_lease(const std::filesystem::path& directory);
+Result<std::string> lease_name(const std::filesystem::path& directory, uint32_t shard);
+
 // "shard-0007"; 0: "shard-last".
 std::string shard_name(uint32_t shard);
 // kUsage: neither a shard of it nor "last".

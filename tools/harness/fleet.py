@@ -1,11 +1,16 @@
-# A dataset that several nodes have on one file system, and a fleet that moves it: what the tests of `sluice fleet` have in common.
+# Nodes that have one file system, a dataset on it, and a fleet that moves it to another node.
+#
+#   with Group([*SENDERS, ARCHIVE]) as group, ...: share(group, SENDERS); Fleet(group, slurm, DATASET, NAME).make()
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import json
 import os
+import pathlib
 import random
+import signal
 import subprocess
 
-from harness import HarnessError
+from .system import HarnessError
 
 FIRST = "n1"  # where commands are typed, and where slurmctld stands
 SENDERS = ["n1", "n2", "n3", "n4"]
@@ -47,6 +52,30 @@ def same_links(one, other):
     return [os.stat(folder / "hard").st_ino == os.stat(folder / "d000/in/f1").st_ino for folder in (one, other)] == [True, True]
 
 
+def share(group, senders=SENDERS):
+    """Before the nodes start: an export `shared` of all senders, which is one directory; the archive's names may be managed."""
+    for name in senders:
+        group[name].add_export("shared", group.base / "shared", mode="rw")
+        group[name].write_configuration()
+    group[ARCHIVE].add_export("data", group[ARCHIVE].export(), mode="rwm")
+    group[ARCHIVE].write_configuration()
+
+
+def kill_slurm_at(slurm, node):
+    """The slurmd of this node, each slurmstepd, then each task: none can tell slurmctld of another's end."""
+    net = os.readlink(f"/proc/{slurm.slurmds[node].pid}/ns/net")
+    stepds, tasks = [], []
+    for pid in slurm.processes():
+        with contextlib.suppress(OSError):
+            command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            if os.readlink(f"/proc/{pid}/ns/net") == net and pid != slurm.slurmds[node].pid:
+                (stepds if b"slurmstepd" in command else tasks).append(pid)
+    slurm.slurmds[node].kill()
+    for pid in [*stepds, *tasks]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 class Fleet:
     """Commands of `sluice fleet` at FIRST, where this Slurm is the one that they find."""
 
@@ -72,8 +101,8 @@ class Fleet:
         result = self.call(verb, *words, "--json", **options)
         return result.returncode, json.loads(result.stdout or "{}")
 
-    def make(self, *words, node="%n"):
-        self.must("plan", "--from", f"{','.join(SENDERS)}:{self.source}", "--to", f"{ARCHIVE}:data/copy", "--node-dir",
+    def make(self, *words, node="%n", senders=SENDERS):
+        self.must("plan", "--from", f"{','.join(senders)}:{self.source}", "--to", f"{ARCHIVE}:data/copy", "--node-dir",
                   f"{self.group.base}/{node}", *words)  # fmt: skip
 
     def status(self):
