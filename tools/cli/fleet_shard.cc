@@ -110,6 +110,7 @@ Status ShardRun::check_node() {
 // ---- one shard -----------------------------------------------------------------------------------
 
 Result<std::vector<RunTransfer>> ShardRun::transfers() const {
+  if (try_.shard == 0 && plan_.last_sessions == 0) return std::vector<RunTransfer>();  // no directories
   const std::filesystem::path path = directory_ / (fleet::shard_name(try_.shard) + ".toml");
   const auto text = fleet::read_file(path);
   if (!text) return text.error();

@@ -85,9 +85,9 @@ def test_a_shell_runs_the_shards_and_a_second_plan_syncs_and_deletes(group, copy
 
 
 def test_shards_may_run_where_the_dataset_goes(group, copy):
-    source = group.base / "shared/data"
+    source = group.base / "shared/data/d001/in"  # without directories
     fleet = Fleet(group, None, source, "fetched")
-    fleet.must("plan", "--at", "to", "--emit", "shell", "--shards", "3", "--from", "n1,n2:shared/data", "--to", f"{ARCHIVE}:{copy}",
+    fleet.must("plan", "--at", "to", "--emit", "shell", "--shards", "3", "--from", "n1,n2:shared/data/d001/in", "--to", f"{ARCHIVE}:{copy}",
                "--node-dir", str(group[ARCHIVE].directory), node=ARCHIVE)  # fmt: skip
     assert fleet.call("shard", "1", node="n3").returncode == CONFIGURATION  # that node gets nothing
     subprocess.run([*group.enter(ARCHIVE), fleet.plan / "run.sh", "1", "1"], check=True, capture_output=True, timeout=120)

@@ -45,7 +45,7 @@ _RSYNC_PORT = 8730
 def run(bench):
     if (reason := group_missing() or slurm_missing()) is not None:
         raise LabError(f"fleet: {reason}", MISSING)
-    node_mb = bench.pick(60, 400)
+    node_mb = bench.pick(120, 400)
     limited = [{"case": case, "rate_mbps": RATE_MBPS, "node_mb": node_mb} for case in (ONE, FOUR, KILLED)]
     small = [{"case": case, "files": _SMALL_FILES} for case in (FLEET, FPSYNC)]
     repeats = bench.repeats_or(1, 3)
@@ -97,7 +97,8 @@ class Game:
             if case == KILLED:
                 self._mend()
         if code != 0:
-            raise LabError(f"{case}: the fleet ended with {code}: {status.get('state')}")
+            why = next((one["try"]["error"] for one in status.get("shards", []) if one.get("try", {}).get("error")), status.get("state"))
+            raise LabError(f"{case}: the fleet ended with {code}: {why}")
         return {**figures(fleet, status), **event_figures(fleet, status, event), "wall_s": time.monotonic() - began}
 
     def _kill(self, fleet):
@@ -105,8 +106,10 @@ class Game:
 
         def half():
             status = fleet.status()
-            at = next((one for one in status["shards"] if one["state"] == "running" and one["try"]["node"] == _VICTIM), None)
-            return (status, at) if at and status["bytes_done"] >= status["bytes"] / 2 else None
+            if status["state"] == "succeeded":
+                raise LabError("killed: all had arrived before half of it was seen")
+            at = [one for one in status["shards"] if one["state"] == "running" and one.get("try", {}).get("node") == _VICTIM]
+            return (status, at[0]) if at and status["bytes_done"] >= status["bytes"] / 2 else None
 
         status, shard = wait_until(half, 300, "half of the dataset is there", interval_s=0.2)
         kill_slurm_at(self._slurm, _VICTIM)
