@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "control/journal/checkpointer.h"
 #include "control/journal/codec.h"
+#include "control/journal/journal_state.h"
 
 namespace sluice::journal {
 namespace {
@@ -40,93 +40,7 @@ constexpr const char* kUpgradeFrom2 =
 
 using transfer::Durability;
 
-struct Journal::State {
-  std::filesystem::path path;
-  sqlite3* db = nullptr;
-  std::mutex mutex;
-  Durability durability = Durability::kPower;
-  std::optional<Checkpointer> checkpointer;
-
-  ~State() {
-    checkpointer.reset();  // it uses the database
-    sqlite3_close_v2(db);
-  }
-
-  Error error(const std::string& what) const {
-    return {ErrorCode::kStorage, "journal " + path.string() + ": " + what + ": " + sqlite3_errmsg(db) +
-                                     "; check the disk, or move the file away to begin without it"};
-  }
-  Status run(const char* sql) const {
-    if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return error("writing");
-    return {};
-  }
-  Result<int> number(const char* pragma) const;
-  Status set_up();
-  Status upgrade(int version);
-  Status prepare(Durability wanted);
-  void start_checkpoints();
-  Result<std::optional<transfer::Record>> session(const std::string& id) const;
-};
-
 namespace {
-
-// A prepared statement; parameters are bound from 1 on.
-class Statement {
- public:
-  Statement(sqlite3* db, const char* sql) {
-    ok_ = sqlite3_prepare_v2(db, sql, -1, &statement_, nullptr) == SQLITE_OK;
-  }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  Statement& text(int at, const std::string& value) {
-    ok_ = ok_ && sqlite3_bind_text(statement_, at, value.data(), static_cast<int>(value.size()),
-                                   SQLITE_TRANSIENT) == SQLITE_OK;
-    return *this;
-  }
-  Statement& blob(int at, const std::string& value) {
-    ok_ = ok_ && sqlite3_bind_blob(statement_, at, value.data(), static_cast<int>(value.size()),
-                                   SQLITE_TRANSIENT) == SQLITE_OK;
-    return *this;
-  }
-  Statement& number(int at, int64_t value) {
-    ok_ = ok_ && sqlite3_bind_int64(statement_, at, value) == SQLITE_OK;
-    return *this;
-  }
-  // True while there is a row; afterwards failed() tells whether that was the end.
-  bool row() {
-    const int result = ok_ ? sqlite3_step(statement_) : SQLITE_ERROR;
-    ok_ = result == SQLITE_ROW || result == SQLITE_DONE;
-    return result == SQLITE_ROW;
-  }
-  bool run() {
-    while (row()) {
-    }
-    const bool done = ok_;
-    if (statement_ != nullptr) sqlite3_reset(statement_);
-    return done;
-  }
-  bool failed() const { return !ok_; }
-  int64_t number(int column) const { return sqlite3_column_int64(statement_, column); }
-  std::string bytes(int column) const {
-    const void* data = sqlite3_column_blob(statement_, column);
-    const int size = sqlite3_column_bytes(statement_, column);
-    return data == nullptr ? "" : std::string(static_cast<const char*>(data), static_cast<size_t>(size));
-  }
-
- private:
-  sqlite3_stmt* statement_ = nullptr;
-  bool ok_ = false;
-};
-
-Error damaged(const std::filesystem::path& path, std::string what) {
-  for (char& c : what)
-    c = static_cast<unsigned char>(c) < ' ' || c == 0x7F ? '?' : c;  // a name from the file
-  return {ErrorCode::kStorage, "journal " + path.string() + ": " + what +
-                                   " cannot be read: the file is damaged; move it away to begin without it "
-                                   "(unfinished sessions start anew)"};
-}
 
 // Requests move out of the records, which are written again without them. A row that cannot be read stays as
 // it is, and whoever reads it hears so.
@@ -370,48 +284,6 @@ Status Journal::forget_ended(size_t keep) {
     Statement drop(state_->db, sql);
     for (const std::string& id : old) good = good && drop.text(1, id).run();
   }
-  const Status ended = state_->run(good ? "COMMIT" : "ROLLBACK");
-  if (!good) return state_->error("writing");
-  return ended;
-}
-
-// Whichever of two calls comes last: an epoch never goes down.
-Status Journal::write(const transfer::LeaseRow& row) {
-  const std::scoped_lock lock(state_->mutex);
-  if (auto status = state_->prepare(Durability::kPower); !status) return status;
-  Statement put(
-      state_->db,
-      "INSERT INTO lease(name, epoch, holder, used) VALUES(?,?,?,?) ON CONFLICT(name) DO UPDATE SET "
-      "epoch=excluded.epoch, holder=excluded.holder, used=excluded.used "
-      "WHERE excluded.epoch>=lease.epoch");
-  put.text(1, row.lease.name).number(2, static_cast<int64_t>(row.lease.epoch)).text(3, row.holder);
-  if (!put.number(4, row.used_unix_ns).run()) return state_->error("writing");
-  return {};
-}
-
-Result<std::vector<transfer::LeaseRow>> Journal::leases() {
-  const std::scoped_lock lock(state_->mutex);
-  std::vector<transfer::LeaseRow> rows;
-  Statement select(state_->db, "SELECT name, epoch, holder, used FROM lease ORDER BY name");
-  while (select.row()) {
-    transfer::LeaseRow row{
-        .lease = {.name = select.bytes(0), .epoch = static_cast<uint64_t>(select.number(1))},
-        .holder = select.bytes(2),
-        .used_unix_ns = select.number(3)};
-    if (!transfer::check_lease(row.lease)) return damaged(state_->path, "a lease");
-    rows.push_back(std::move(row));
-  }
-  if (select.failed()) return state_->error("reading");
-  return rows;
-}
-
-Status Journal::forget_leases(const std::vector<std::string>& names) {
-  const std::scoped_lock lock(state_->mutex);
-  if (names.empty()) return {};
-  if (auto status = state_->run("BEGIN IMMEDIATE"); !status) return status;
-  Statement drop(state_->db, "DELETE FROM lease WHERE name=?");
-  bool good = true;
-  for (const std::string& name : names) good = good && drop.text(1, name).run();
   const Status ended = state_->run(good ? "COMMIT" : "ROLLBACK");
   if (!good) return state_->error("writing");
   return ended;

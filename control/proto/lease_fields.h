@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "control/proto/peer.pb.h"
+#include "control/proto/moves.pb.h"
 #include "control/words/lease.h"
 
 namespace sluice::peer {
