@@ -33,7 +33,7 @@ from . import shapes
 HELP = "a dataset by four nodes under Slurm: beside one, with a host that dies, and fpsync"
 REAL = False
 PACKAGES = ("slurmctld", "slurmd", "munge", "slurm-client", "fpart", "rsync")
-RATE_MBPS = 200
+RATE_MBPS = 50
 ONE, FOUR, KILLED, FLEET, FPSYNC = "one", "four", "killed", "fleet", "fpsync"
 _VICTIM = "n4"
 _SHARDS_A_NODE = 6
@@ -45,7 +45,7 @@ _RSYNC_PORT = 8730
 def run(bench):
     if (reason := group_missing() or slurm_missing()) is not None:
         raise LabError(f"fleet: {reason}", MISSING)
-    node_mb = bench.pick(120, 400)
+    node_mb = bench.pick(60, 240)
     limited = [{"case": case, "rate_mbps": RATE_MBPS, "node_mb": node_mb} for case in (ONE, FOUR, KILLED)]
     small = [{"case": case, "files": _SMALL_FILES} for case in (FLEET, FPSYNC)]
     repeats = bench.repeats_or(1, 3)
