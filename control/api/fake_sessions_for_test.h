@@ -90,6 +90,15 @@ class FakeSessions final : public SessionManager {
     found->second.set_priority(priority);
     co_return found->second;
   }
+  asio::awaitable<Result<std::string>> give(api::ExportRequest request) override {
+    if (auto session = show(request.id()); !session) co_return session.error();
+    last_export = request;
+    co_return request.withdraw() ? std::string() : bundle;
+  }
+  asio::awaitable<Result<api::Session>> take(std::string bytes) override {
+    if (bytes != bundle) co_return Error{ErrorCode::kUsage, "no bundle"};
+    co_return sessions.begin()->second;
+  }
   asio::awaitable<Result<Verification>> verification(std::string id) override {
     if (auto session = show(id); !session) co_return session.error();
     co_return Verification([verdicts = verdicts](const VerifyReport& report) {
@@ -159,6 +168,8 @@ class FakeSessions final : public SessionManager {
   std::vector<api::LogReply> log_parts;
   bool log_waits = false;  // for each further part
   std::string log_level;
+  std::string bundle = "a bundle";
+  std::optional<api::ExportRequest> last_export;
   std::map<std::string, api::PeerAnswer> abouts;
   api::ComponentLevels levels;
   mutable std::optional<api::LogRequest> last_log;

@@ -155,6 +155,19 @@ asio::awaitable<Result<api::Session>> NodeSessions::prioritize(std::string id, i
   co_return answer(view);
 }
 
+asio::awaitable<Result<std::string>> NodeSessions::give(api::ExportRequest request) {
+  if (!request.withdraw())
+    co_return co_await manager_.moves().give(request.id(), request.to(), request.within_s());
+  const Result<transfer::View> view = co_await manager_.moves().withdraw(request.id());
+  if (!view) co_return view.error();
+  co_return std::string();
+}
+
+asio::awaitable<Result<api::Session>> NodeSessions::take(std::string bundle) {
+  const Result<transfer::View> view = co_await manager_.moves().take(std::move(bundle));
+  co_return answer(view);
+}
+
 asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id) {
   const Result<transfer::View> view = manager_.sessions().find(id);
   if (!view) co_return view.error();

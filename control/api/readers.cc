@@ -58,6 +58,8 @@ asio::awaitable<Result<api::Session>> ReadersSessions::limit(std::string, uint64
 asio::awaitable<Result<api::Session>> ReadersSessions::prioritize(std::string, int32_t) {
   co_return refusal();
 }
+asio::awaitable<Result<std::string>> ReadersSessions::give(api::ExportRequest) { co_return refusal(); }
+asio::awaitable<Result<api::Session>> ReadersSessions::take(std::string) { co_return refusal(); }
 asio::awaitable<Result<Verification>> ReadersSessions::verification(std::string) { co_return refusal(); }
 
 Result<std::string> ReadersSessions::set_log_level(const std::string&, const std::string&) {

@@ -21,6 +21,7 @@
 #include "control/api/bridge.h"
 #include "control/api/logs_service.h"
 #include "control/api/names_service.h"
+#include "control/api/news.h"
 #include "control/api/peers_service.h"
 #include "control/api/services.h"
 #include "control/api/session_changes.h"
@@ -32,53 +33,10 @@
 namespace sluice::service {
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr int kWatchIntervalsQuietMax = 10;  // an unchanged session is repeated once a second
 constexpr int kThreadsMax = 512;             // each watcher holds one, also of a session that waits
 constexpr int kRequestBytesMax = 16 << 20;
 constexpr milliseconds kStopGrace{1000};
-
-std::string essence(api::Session session) {  // the clocks alone are no news
-  session.clear_elapsed_s();
-  session.clear_data_elapsed_s();
-  return session.SerializeAsString();
-}
-
-// What wakes the watchers; any thread. Shared with the session manager, which may outlive the server.
-class News {
- public:
-  void tell() {
-    const std::lock_guard lock(mutex_);
-    ++told_;
-    wake_.notify_all();
-  }
-  void stop() {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    wake_.notify_all();
-  }
-  uint64_t told() const {
-    const std::lock_guard lock(mutex_);
-    return told_;
-  }
-  bool stopping() const {
-    const std::lock_guard lock(mutex_);
-    return stopping_;
-  }
-  // Until there is more than what was `told` before, or the time is over; true when it is to stop.
-  bool wait(uint64_t told, milliseconds time) {
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, time, [&] { return stopping_ || told_ != told; });
-    return stopping_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  uint64_t told_ = 0;
-  bool stopping_ = false;
-};
 
 class Service final : public api::Control::Service {
  public:
@@ -159,6 +117,19 @@ class Service final : public api::Control::Service {
                                  api::Session* reply) override {
     return reply_with(context, reply,
                       bridge_.await_io(sessions_.prioritize(request->id(), request->priority())));
+  }
+
+  grpc::Status ExportSession(grpc::ServerContext* context, const api::ExportRequest* request,
+                             grpc::ServerWriter<api::BundlePart>* writer) override {
+    const Result<std::string> bundle = bridge_.await_io(sessions_.give(*request));
+    return bundle ? write_bundle(*bundle, writer) : to_grpc(context, bundle.error());
+  }
+
+  grpc::Status ImportSession(grpc::ServerContext* context, grpc::ServerReader<api::BundlePart>* reader,
+                             api::Session* reply) override {
+    Result<std::string> bundle = read_bundle(reader);
+    if (!bundle) return to_grpc(context, bundle.error());
+    return reply_with(context, reply, bridge_.await_io(sessions_.take(std::move(*bundle))));
   }
 
   // On gRPC's own thread: a file may take hours.

@@ -54,6 +54,9 @@ class SessionManager {
   virtual asio::awaitable<Result<api::Session>> go_on(std::string id) = 0;
   virtual asio::awaitable<Result<api::Session>> limit(std::string id, uint64_t rate_bps) = 0;
   virtual asio::awaitable<Result<api::Session>> prioritize(std::string id, int32_t priority) = 0;
+  // -> the bundle; nothing where it is withdrawn.
+  virtual asio::awaitable<Result<std::string>> give(api::ExportRequest request) = 0;
+  virtual asio::awaitable<Result<api::Session>> take(std::string bundle) = 0;
   virtual asio::awaitable<Result<Verification>> verification(std::string id) = 0;
   virtual Result<LogPart> log(const api::LogRequest& request, const LogPlace& from) const = 0;
   virtual Result<std::string> set_log_level(const std::string& id,

@@ -99,6 +99,14 @@ asio::awaitable<Result<api::Session>> UserSessions::prioritize(std::string id, i
   co_return co_await all_->prioritize(std::move(*whole), priority);
 }
 
+// The rows are this node's, and say more than a user may see.
+asio::awaitable<Result<std::string>> UserSessions::give(api::ExportRequest) {
+  co_return for_operators("to move a session to another node");
+}
+asio::awaitable<Result<api::Session>> UserSessions::take(std::string) {
+  co_return for_operators("to take a session of another node");
+}
+
 asio::awaitable<Result<Verification>> UserSessions::verification(std::string id) {
   Result<std::string> whole = own(id);
   if (!whole) co_return whole.error();

@@ -42,6 +42,8 @@ class UserSessions final : public SessionManager {
   asio::awaitable<Result<api::Session>> go_on(std::string id) override;
   asio::awaitable<Result<api::Session>> limit(std::string id, uint64_t rate_bps) override;
   asio::awaitable<Result<api::Session>> prioritize(std::string id, int32_t priority) override;
+  asio::awaitable<Result<std::string>> give(api::ExportRequest request) override;
+  asio::awaitable<Result<api::Session>> take(std::string bundle) override;
   asio::awaitable<Result<Verification>> verification(std::string id) override;
   Result<LogPart> log(const api::LogRequest& request, const LogPlace& from) const override;
   Result<std::string> set_log_level(const std::string& id, const std::string& level) override;

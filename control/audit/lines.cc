@@ -82,6 +82,25 @@ std::string grant_refused(std::string_view id, std::string_view peer, const Erro
   return line(json);
 }
 
+std::string session_moved(std::string_view id, std::string_view from, std::string_view to, uint64_t epoch,
+                          int64_t now_unix_ns) {
+  Json json = begun("session_moved", now_unix_ns);
+  json["session"] = id;
+  json["from"] = from;
+  json["to"] = to;
+  json["epoch"] = epoch;
+  return line(json);
+}
+
+std::string move_refused(std::string_view id, std::string_view peer, const Error& error,
+                         int64_t now_unix_ns) {
+  Json json = begun("move_refused", now_unix_ns);
+  json["session"] = id;
+  json["peer"] = peer;
+  put_error(json, &error);
+  return line(json);
+}
+
 std::string session_ended(const transfer::View& view, int64_t now_unix_ns) {
   Json json = begun("session_ended", now_unix_ns);
   json["session"] = view.id;

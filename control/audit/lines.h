@@ -26,6 +26,11 @@ std::string order_begun(std::string_view id, std::string_view source, std::strin
 // `peer` showed a grant, or gave an order, that this node does not believe.
 std::string grant_refused(std::string_view id, std::string_view peer, const Error& error,
                           int64_t now_unix_ns);
+// It went from one node to another; empty: this node.
+std::string session_moved(std::string_view id, std::string_view from, std::string_view to, uint64_t epoch,
+                          int64_t now_unix_ns);
+// `peer` showed a move that this node does not believe.
+std::string move_refused(std::string_view id, std::string_view peer, const Error& error, int64_t now_unix_ns);
 std::string session_ended(const transfer::View& view, int64_t now_unix_ns);
 // `peer` empty: asked for by `user` of this host, or by an operator. Also of what was refused.
 std::string names_changed(std::string_view peer, const names::Request& asked,

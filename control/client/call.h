@@ -73,6 +73,10 @@ class Call {
 
   // Of a stream that its caller reads by itself.
   Failure failure_of(const grpc::Status& status) const;
+  // Of what this program has sent in parts.
+  std::optional<Failure> end(const grpc::Status& status) const {
+    return status.ok() ? std::nullopt : std::optional(failure_of(status));
+  }
 
  private:
   // A stream that nobody reads stays open, so an exception must end it as well.

@@ -42,6 +42,9 @@ class Client {
   Result<Session> pause(const std::string& id);
   Result<Session> limit(const std::string& id, uint64_t rate_bps);  // 0: as agreed upon
   Result<Session> go_on(const std::string& id);
+  // What `sluice session import` takes at the other node; empty where it is withdrawn.
+  Result<std::string> export_session(const ExportRequest& request);
+  Result<Session> import_session(const std::string& bundle);
   Result<Session> prioritize(const std::string& id, int32_t priority);
   // Calls `on_progress` with every message about a file.
   Status verify(const std::string& id, const std::function<void(const VerifyProgress&)>& on_progress);

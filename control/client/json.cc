@@ -256,6 +256,10 @@ Json event_json(const SessionEvent& event) {
   return out;
 }
 
+Json export_json(const std::string& id, const std::string& to, const std::string& file, uint64_t bytes) {
+  return {{"schema", "sluice.session_export.v1"}, {"id", id}, {"to", to}, {"file", file}, {"bytes", bytes}};
+}
+
 Json error_json(const Error& error) {
   return {{"schema", "sluice.error.v1"},
           {"code", static_cast<int>(error.code)},

@@ -25,6 +25,7 @@ Json counters_json(const CountersReply& reply);      // sluice.counters.v1
 Json verify_json(const std::vector<VerifyProgress>& verdicts);
 Json live_json(const NodeReply& reply);  // the "live" part of sluice.node.v1
 Json bottleneck_json(const Bottleneck& bottleneck);
+Json export_json(const std::string& id, const std::string& to, const std::string& file, uint64_t bytes);
 Json error_json(const Error& error);         // sluice.error.v1
 Json event_json(const SessionEvent& event);  // sluice.event.v1
 

@@ -165,6 +165,16 @@ std::string Exports::export_of(std::string_view path) const {
   return location ? location->root->config.name : "";
 }
 
+std::optional<uint64_t> Exports::device_of(std::string_view path) const {
+  const auto location = locate(path);
+  if (!location) return std::nullopt;
+  const size_t slash = location->relative.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : location->relative.substr(0, slash);
+  const UniqueFd there = open_beneath(location->root->fd->get(), directory, O_PATH | O_DIRECTORY);
+  const std::optional<FileState> state = there ? state_of(there.get()) : std::nullopt;
+  return state ? std::optional(state->identity.device) : std::nullopt;
+}
+
 Result<Exports::Location> Exports::locate_readable(std::string_view path) const {
   auto location = locate(path);
   if (!location) return location.error();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include "control/grant/parties.h"
 #include "control/identity/certificate.h"
 #include "control/identity/signature.h"
 #include "control/peer/codec.h"
@@ -17,8 +18,6 @@ namespace {
 
 constexpr size_t kDigestBytes = 32;
 constexpr int64_t kLatestUnixNs = 1LL << 62;
-constexpr size_t kFingerprintDigits = 64;
-constexpr std::string_view kByAuthority = "node ";  // no fingerprint begins so
 
 std::string signed_text(const std::string& grant) { return std::string(kPurpose) + grant; }
 
@@ -28,25 +27,6 @@ Error no_grant(std::string_view what) {
 }
 
 Error refused(std::string message) { return {ErrorCode::kPeerUntrusted, std::move(message)}; }
-
-bool is_party(const std::string& text) {
-  if (text.starts_with(kByAuthority)) return config::valid_node_name(text.substr(kByAuthority.size()));
-  return text.size() == kFingerprintDigits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-// Also by the key that its key follows, as long as that counts. A name counts where one authority stands for
-// the issuer as well: another one may have given it to somebody else.
-bool is_party(const std::string& party, const identity::Peer& peer, const identity::Peer& issuer) {
-  if (party.starts_with(kByAuthority))
-    return issuer.by_authority && peer.by_authority && party == party_of(peer);
-  return party == peer.fingerprint || party == peer.former_fingerprint;
-}
-
-bool is_self(const std::string& party, const identity::Identity& self, const identity::Peer& issuer) {
-  if (party.starts_with(kByAuthority))
-    return issuer.by_authority && party == std::string(kByAuthority) + self.name;
-  return party == self.fingerprint;
-}
 
 // None of them is so large that a sum of it and a span would not fit.
 bool good_times(const Grant& is) {
@@ -58,19 +38,8 @@ bool good_times(const Grant& is) {
          is.end_by_unix_ns - start <= kEndWithinNs + kClocksApartNs;
 }
 
-}  // namespace
-
-std::string party_of(const identity::Peer& peer) {
-  return peer.by_authority ? std::string(kByAuthority) + peer.name : peer.fingerprint;
-}
-
-namespace {
-
-// By a certificate it is known who a node is, as if it had called with it.
 Result<identity::Peer> judge_issuer(const Signed& shown, const identity::Trust& trust, int64_t now_unix_ns) {
-  const Result<identity::CertificatePointer> certificate = identity::parse_certificate(shown.certificate_pem);
-  if (!certificate) return certificate.error();
-  Result<identity::Peer> issuer = trust.judge({.certificate = certificate->get()}, now_unix_ns / kSecondNs);
+  Result<identity::Peer> issuer = judge_certificate(shown.certificate_pem, trust, now_unix_ns);
   if (issuer) return issuer;
   return refused(
       fmt::format("this node does not trust the node that ordered the transfer (key {}): {}; 'sluice node "
@@ -231,25 +200,6 @@ Status check_still(const transfer::Granted& granted, const identity::Trust& trus
   const Result<identity::Peer> issuer = judge_issuer(*shown, trust, now_unix_ns);
   if (issuer) return {};
   return refused(fmt::format("{} has ordered this transfer, and {}", granted.issuer, issuer.error().message));
-}
-
-Result<std::string> find_party(const std::string& party, const identity::Trust& trust) {
-  if (party.starts_with(kByAuthority)) {
-    const Result<identity::Peer> peer = trust.find(party.substr(kByAuthority.size()));
-    if (!peer) return peer.error();
-    if (peer->by_authority) return peer->name;
-    return refused(
-        fmt::format("the order names {} as an authority does, and this node has pinned another node under "
-                    "that name: rename one of the two",
-                    peer->name));
-  }
-  for (const identity::Peer& peer : trust.pinned()) {
-    if (party == peer.fingerprint || party == peer.former_fingerprint) return peer.name;
-  }
-  return refused(
-      fmt::format("this node does not know the destination of the order (key {}): exchange identities of "
-                  "both with 'sluice node trust'",
-                  party.substr(0, 16)));
 }
 
 }  // namespace sluice::grant

@@ -16,9 +16,10 @@ Manager::Manager(asio::io_context& io, const config::Node& node, identity::Ident
       sessions_(services_),
       starter_(services_, sessions_),
       orders_(services_, sessions_),
+      moves_(services_, sessions_),
       questions_(services_, sessions_),
       logs_(services_, sessions_),
-      reception_(services_, sessions_, starter_),
+      reception_(services_, sessions_, starter_, moves_),
       trust_watch_(services_, sessions_, reception_),
       export_watch_(services_, sessions_),
       report_(services_, sessions_, reception_, trust_watch_, export_watch_) {}

@@ -50,6 +50,7 @@ class Manager {
   const Sessions& sessions() const { return sessions_; }
   Starter& starter() { return starter_; }
   Orders& orders() { return orders_; }
+  Moves& moves() { return moves_; }
   const Questions& questions() const { return questions_; }
   const Logs& logs() const { return logs_; }
   Report& report() { return report_; }
@@ -71,6 +72,7 @@ class Manager {
   Sessions sessions_;
   Starter starter_;
   Orders orders_;
+  Moves moves_;
   Questions questions_;
   Logs logs_;
   Reception reception_;

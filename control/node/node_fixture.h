@@ -30,6 +30,7 @@ class NodeTest : public runtime::RuntimeTest {
   ~NodeTest() override {
     let_go();
     reception_.reset();
+    moves_.reset();
     starter_.reset();
     sessions_.reset();
   }
@@ -48,7 +49,8 @@ class NodeTest : public runtime::RuntimeTest {
     serve(*identity::load(root_));
     sessions_ = std::make_unique<Sessions>(services_);
     starter_ = std::make_unique<Starter>(services_, *sessions_);
-    reception_ = std::make_unique<Reception>(services_, *sessions_, *starter_);
+    moves_ = std::make_unique<Moves>(services_, *sessions_);
+    reception_ = std::make_unique<Reception>(services_, *sessions_, *starter_, *moves_);
   }
 
   // What an awaitable comes to, by way of the loop.
@@ -88,6 +90,7 @@ class NodeTest : public runtime::RuntimeTest {
   identity::Peer beta_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Starter> starter_;
+  std::unique_ptr<Moves> moves_;
   std::unique_ptr<Reception> reception_;
 };
 

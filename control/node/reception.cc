@@ -42,9 +42,11 @@ Error second_presenter(const std::string& peer) {
 
 }  // namespace
 
-Reception::Reception(std::shared_ptr<runtime::Services> services, Sessions& sessions, Starter& starter)
+Reception::Reception(std::shared_ptr<runtime::Services> services, Sessions& sessions, Starter& starter,
+                     Moves& moves)
     : services_(std::move(services)),
       sessions_(sessions),
+      moves_(moves),
       order_desk_(std::make_shared<OrderDesk>(services_, sessions, starter)) {}
 
 Reception::~Reception() { *alive_ = false; }
@@ -109,6 +111,13 @@ asio::awaitable<void> Reception::refuse(std::shared_ptr<peer::Connection> connec
                                         std::string reason) {
   log::of(log::kPeer)->warn("{} is refused: {}", connection->peer().name, reason);
   std::vector<transfer::Message> words{transfer::failure_of(error)};
+  return say(services_->io, std::move(connection), std::move(words));
+}
+
+// The caller asks again, and counts that as no failure of the peer.
+asio::awaitable<void> Reception::say_later(std::shared_ptr<peer::Connection> connection) {
+  std::vector<transfer::Message> words{
+      transfer::Pause{.node = services_->node.name, .place = 1, .places = 1}};
   return say(services_->io, std::move(connection), std::move(words));
 }
 
@@ -179,6 +188,15 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
   Result<Known> known = co_await look_up(alive, hello.session_id);
   if (!*alive || sessions_.stopping()) co_return;
   if (!known) co_return co_await refuse(std::move(connection), known.error(), known.error().message);
+  if (moves_.busy(hello.session_id)) co_return co_await say_later(std::move(connection));
+  const Result<Moves::Shown> shown = moves_.shown(connection->peer(), hello, known->saved, now);
+  if (!shown) {
+    sessions_.note(audit::move_refused(hello.session_id, peer, shown.error(), async::unix_ns()));
+    co_return co_await refuse(std::move(connection), shown.error(), shown.error().message);
+  }
+  if (*shown == Moves::Shown::kLater) co_return co_await say_later(std::move(connection));
+  if (*shown == Moves::Shown::kEnded)
+    co_return co_await say(services->io, std::move(connection), transfer::ended_answer(*known->saved));
   const Result<std::optional<transfer::Granted>> granted = judge(*connection, hello, *known, now);
   if (!granted) co_return co_await refuse(std::move(connection), granted.error(), granted.error().message);
   if (known->saved) known->under_id.record = &known->saved->record;
@@ -196,11 +214,8 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
     if (!*alive || sessions_.stopping()) co_return;
     if (!may) co_return co_await refuse(std::move(connection), may.error(), may.error().message);
     // If it was this session that ended meanwhile, the next call hears how.
-    if (!*may || (ended != sessions_.ended_count() && !sessions_.active(hello.session_id))) {
-      std::vector<transfer::Message> later{
-          transfer::Pause{.node = services->node.name, .place = 1, .places = 1}};
-      co_return co_await say(services->io, std::move(connection), std::move(later));
-    }
+    const bool gone = ended != sessions_.ended_count() && !sessions_.active(hello.session_id);
+    if (!*may || gone || moves_.busy(hello.session_id)) co_return co_await say_later(std::move(connection));
   }
   switch (decision.kind) {
     case transfer::CallKind::kRefused:
@@ -223,7 +238,9 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
         co_return co_await say(services->io, std::move(connection),
                                transfer::knows_answer(hello, task->transfer().pausing()));
       }
-      co_return co_await say(services->io, std::move(connection), transfer::knows_answer(hello, false));
+      co_return co_await say(
+          services->io, std::move(connection),
+          transfer::knows_answer(hello, known->saved && transfer::moved_away(known->saved->record)));
     case transfer::CallKind::kNew:
     case transfer::CallKind::kKnown:
       co_return take_call(connection, hello, *granted);

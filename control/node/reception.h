@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "control/node/moves.h"
 #include "control/node/names_desk.h"
 #include "control/node/order_desk.h"
 #include "control/node/sessions.h"
@@ -21,8 +22,8 @@ namespace sluice::node {
 
 class Reception {
  public:
-  // `sessions` and `starter` outlive it.
-  Reception(std::shared_ptr<runtime::Services> services, Sessions& sessions, Starter& starter);
+  // `sessions`, `starter` and `moves` outlive it.
+  Reception(std::shared_ptr<runtime::Services> services, Sessions& sessions, Starter& starter, Moves& moves);
   ~Reception();
   Reception(const Reception&) = delete;
   Reception& operator=(const Reception&) = delete;
@@ -42,6 +43,7 @@ class Reception {
                                 transfer::Hello hello, identity::Standing now);
   // Says the error, and logs the reason.
   asio::awaitable<void> refuse(std::shared_ptr<peer::Connection> connection, Error error, std::string reason);
+  asio::awaitable<void> say_later(std::shared_ptr<peer::Connection> connection);
   struct Known {                           // of the session that a call names
     std::optional<transfer::Saved> saved;  // in the journal
     transfer::UnderId under_id;
@@ -59,6 +61,7 @@ class Reception {
 
   const std::shared_ptr<runtime::Services> services_;
   Sessions& sessions_;
+  Moves& moves_;
   const std::shared_ptr<NamesDesk> names_desk_ = std::make_shared<NamesDesk>(services_);
   const std::shared_ptr<OrderDesk> order_desk_;
   std::unique_ptr<peer::Listener> listener_;

@@ -188,6 +188,22 @@ TEST(PeerCodec, LeasesAreThoseOfTheDocument) {
   EXPECT_EQ(to_wire(hello).SerializeAsString(), base::documented_bytes("lease, hello"));
 }
 
+// docs/WIRE.md 2.15.
+TEST(PeerCodec, AMoveIsThatOfTheDocument) {
+  transfer::Hello hello{
+      .version_min = 5, .version_max = 5, .session_id = "000102030405060708090a0b0c0d0e0f", .known = true};
+  hello.move = transfer::SignedMove{.move = "move", .signature = "signature", .certificate = "certificate"};
+  EXPECT_EQ(to_wire(hello).SerializeAsString(), base::documented_bytes("moves, hello"));
+  const std::string bytes = base::documented_bytes("moves, move");
+  Move move;
+  ASSERT_TRUE(move.ParseFromString(bytes));
+  EXPECT_EQ(move.SerializeAsString(), bytes);
+  EXPECT_EQ(move.from(), "a050837d85070582ccf7394b0988847cc312cb88259b894899f6f239cf1791a5");
+  EXPECT_EQ(move.peer(), "node beta");
+  EXPECT_EQ(move.epoch(), 2U);
+  EXPECT_EQ(move.content_sha256().size(), 32U);
+}
+
 TEST(PeerCodec, AGrantIsThatOfTheDocument) {
   const std::string bytes = base::documented_bytes("orders, grant");
   Grant grant;

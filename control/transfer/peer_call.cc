@@ -28,6 +28,13 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
     // opens none.
     if (hello.ended) return {.kind = CallKind::kNothing};
     if (hello.inquires && !its_own) return {.kind = CallKind::kUnknown};
+    // Whoever had it before has a copy of what its journal was then.
+    if (record != nullptr && record->moved && record->moved->from == peer) {
+      const Error error{
+          ErrorCode::kMoved,
+          fmt::format("the session has gone to node {}: only that one goes on with it", record->moved->to)};
+      return {.kind = CallKind::kRefused, .error = error, .reason = error.message};
+    }
     return {.kind = CallKind::kRefused,
             .error = Error{ErrorCode::kIncompatible,
                            "the id of this session cannot be used here: begin another session"},
@@ -44,6 +51,7 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
   }
   const bool asks = hello.inquires && !hello.ended;  // else it tells how it has ended there
   if (known.active) return {.kind = asks ? CallKind::kKnows : CallKind::kKnown};
+  if (record != nullptr && asks && moved_away(*record)) return {.kind = CallKind::kKnows};
   if (record != nullptr && has_ended(record->state)) return {.kind = CallKind::kEnded};
   if (asks) return {.kind = record != nullptr ? CallKind::kKnows : CallKind::kUnknown};
   // This node is about to take it up again: nobody may hear that it has ended.

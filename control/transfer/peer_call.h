@@ -42,6 +42,12 @@ struct Decision {
 };
 Decision receive_call(const std::string& peer, const Hello& hello, const UnderId& known);
 
+// This node began it, and has given it to another node. The peer does not hear that it has ended: it has not.
+inline bool moved_away(const Record& record) {
+  return record.moved && record.moved->from.empty() && record.error &&
+         record.error->code == ErrorCode::kMoved && has_ended(record.state);
+}
+
 std::vector<Message> nothing_answer(const Hello& hello);
 std::vector<Message> knows_answer(const Hello& hello, bool paused);
 std::vector<Message> unknown_answer(const Hello& hello);

@@ -242,5 +242,36 @@ TEST(Failures, OfAPeerAreOfAKnownKind) {
   EXPECT_EQ(error_of("there", failure_of({ErrorCode::kStalled, "x"})).code, ErrorCode::kStalled);
 }
 
+// WIRE 2.15. Whoever asks for it is not told that it has ended: its unfinished files would go.
+TEST(CallKind, ASessionThatHasGoneElsewhereIsKnownAndPaused) {
+  Record record = record_with(RecordState::kFailed);
+  record.initiator = true;
+  record.error = Error{ErrorCode::kMoved, "it goes on at gamma"};
+  EXPECT_FALSE(moved_away(record));
+  EXPECT_EQ(receive_call("there", inquiry(), {.record = &record}).kind, CallKind::kEnded);
+  record.moved = Moved{.move = {}, .from = "", .to = "gamma", .epoch = 1};
+  EXPECT_TRUE(moved_away(record));
+  EXPECT_EQ(receive_call("there", inquiry(), {.record = &record}).kind, CallKind::kKnows);
+  Hello tells = inquiry();
+  tells.ended = true;
+  EXPECT_EQ(receive_call("there", tells, {.record = &record}).kind, CallKind::kEnded);
+  record.moved->from = "alpha";  // it came here, and went on: that it ended here is true
+  EXPECT_FALSE(moved_away(record));
+}
+
+TEST(CallKind, WhoeverHadASessionBeforeHearsThatItHasGone) {
+  Record record = record_with(RecordState::kActive);
+  record.moved = Moved{.move = {}, .from = "alpha", .to = "there", .epoch = 1};
+  const UnderId known{.record = &record, .active = true, .peers = {"there"}};
+  EXPECT_EQ(receive_call("there", hello(), known).kind, CallKind::kKnown);
+  const Decision former = receive_call("alpha", hello(), known);
+  ASSERT_EQ(former.kind, CallKind::kRefused);
+  EXPECT_EQ(former.error->code, ErrorCode::kMoved);
+  const Decision other = receive_call("other", hello(), known);
+  ASSERT_EQ(other.kind, CallKind::kRefused);
+  EXPECT_EQ(other.error->code, ErrorCode::kIncompatible);
+  EXPECT_EQ(receive_call("alpha", hello(true), known).kind, CallKind::kNothing) << "it may not end it";
+}
+
 }  // namespace
 }  // namespace sluice::transfer

@@ -217,6 +217,7 @@ class Transfer {
   void forget();
   void forgotten(uint64_t now_ns);
   void foresee_failure(bool unheard);
+  bool gone_elsewhere() const;
   void end_with(std::optional<Error> error, uint64_t now_ns);
   void release_ended(uint64_t now_ns);
   void report_end(uint64_t now_ns);

@@ -271,7 +271,13 @@ void Transfer::foresee_failure(bool unheard) {
   for (const auto& leg : legs_)
     if (unaware) peer_.unaware.insert(leg->peer_name());
   files_.left = job_.began && job_.has_end() && job_.end()->leaves_files();
+  if (!gone_elsewhere()) return;
+  peer_.unaware.clear();
+  files_.left = false;
 }
+
+// What there is of its files is another node's now.
+bool Transfer::gone_elsewhere() const { return error_ && error_->code == ErrorCode::kMoved; }
 
 // The end is certain: descriptors and unfinished files go.
 void Transfer::release_ended(uint64_t now_ns) {
@@ -279,7 +285,7 @@ void Transfer::release_ended(uint64_t now_ns) {
   report_end(now_ns);
   phase_.change(P::kReleasing);
   release_ = Release::kEnd;
-  out_.add(ReleaseFiles{.keep = false});
+  out_.add(ReleaseFiles{.keep = gone_elsewhere()});
 }
 
 void Transfer::report_end(uint64_t now_ns) {

@@ -46,6 +46,7 @@ const std::map<std::string, Operands>& operands_of_commands() {
       {"session cancel", Operands::kSessions},
       {"session limit", Operands::kSessions},
       {"session priority", Operands::kSessions},
+      {"session export", Operands::kSessions},
       {"verify", Operands::kSessions},
       {"receipt", Operands::kSessions},
   };

@@ -339,9 +339,7 @@ void add_list(CLI::App& session, Context& context) {
 }  // namespace
 
 void add_session_commands(CLI::App& app, Context& context) {
-  CLI::App* session = app.add_subcommand(
-      "session",
-      "Sessions of the node: list, show, watch, events, log, wait, pause, continue, cancel, limit, priority");
+  CLI::App* session = app.add_subcommand("session", "Sessions of the node, and what can be done about them");
   session->require_subcommand(1);
   add_list(*session, context);
   const auto add = [&](const std::string& name, const std::string& about,
@@ -360,6 +358,7 @@ void add_session_commands(CLI::App& app, Context& context) {
   showing->add_flag("--plot", show_flags->plot, "Draw its rate over the time in which data moved");
   add_session_views(*session, context);
   add_log_commands(*session, context);
+  add_move_commands(*session, context);
   add("pause", "Hold a session up, until 'continue'", ask<&api::Client::pause>);
   add("continue", "Let a session go on that was paused", go_on);
   add("cancel", "Cancel a session", ask<&api::Client::cancel>);

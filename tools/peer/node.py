@@ -7,7 +7,7 @@ import os
 import pathlib
 import time
 
-from . import grants, leases, names, orders, packs
+from . import grants, leases, moves, names, orders, packs
 from .control import INCOMPATIBLE, UNREACHABLE, Failed, Gone, Held, Identity, connect
 from .destination import Destination
 from .session import VERSION, Abilities, udp_socket
@@ -143,6 +143,8 @@ class Node:
         if not hello.inquires:
             self._judge(stream, hello, session)
             try:
+                if session and not session.initiator:
+                    moves.take(hello, session, stream.peer(), self.identity.pin, self.identity.pins)
                 self.kept_leases.keep(hello, session, stream.peer(), self.sessions.values())
             except Failed as error:
                 stream.fail(error.code, str(error))
@@ -181,7 +183,7 @@ class Node:
         if kind is None:
             stream.fail(INCOMPATIBLE, "a Specification without a role")
         session = self.sessions[hello.session_id] = kind(self, hello.session_id, False)
-        session.specification = asked
+        session.specification, session.owner = asked, stream.peer()
         if hello.HasField("lease"):
             session.lease = (hello.lease.name, hello.lease.epoch)
         if hello.HasField("grant"):
