@@ -13,8 +13,7 @@ from .stacked import Stacked
 from .system import HarnessError, allowed_cores, find_binaries, free_ports, is_root, run, scratch_parent
 from .wires import MemifWire
 
-# A start costs what it takes to clear them; at the rates of tests few extents are in use.
-_MEMORY_MIB = 160
+_MEMORY_MIB = 256
 # Page tables of EAL, alignment of its zones.
 _HUGEPAGE_MARGIN_MIB = 32
 
