@@ -2,10 +2,10 @@
 #include "control/grant/grant.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include "control/grant/parties.h"
 #include "control/identity/certificate.h"
+#include "control/identity/sha256.h"
 #include "control/identity/signature.h"
 #include "control/peer/codec.h"
 #include "control/proto/orders.pb.h"
@@ -91,10 +91,7 @@ Status check_parties(const Grant& grant, const identity::Peer& issuer, const Sho
 std::string digest_of(const std::vector<std::string>& source_paths) {
   std::string text;
   for (const std::string& path : source_paths) text += path + '\0';
-  std::string digest(kDigestBytes, '\0');
-  (void)EVP_Digest(text.data(), text.size(), reinterpret_cast<unsigned char*>(digest.data()), nullptr,
-                   EVP_sha256(), nullptr);
-  return digest;
+  return identity::sha256_of(text);
 }
 
 std::string encode(const Grant& grant) {

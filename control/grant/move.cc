@@ -2,7 +2,6 @@
 #include "control/grant/move.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include "control/grant/grant.h"
 #include "control/grant/parties.h"
@@ -64,13 +63,6 @@ Result<MoveShown> signed_by_trusted(const transfer::SignedMove& move, const iden
 }
 
 }  // namespace
-
-std::string sha256_of(std::string_view bytes) {
-  std::string digest(kSha256Bytes, '\0');
-  (void)EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(digest.data()), nullptr,
-                   EVP_sha256(), nullptr);
-  return digest;
-}
 
 std::string encode(const Move& move) {
   peer::Move to;

@@ -56,6 +56,4 @@ Result<MoveShown> check_shown(const transfer::SignedMove& move, const std::strin
 Result<MoveShown> check_taken(const transfer::SignedMove& move, const identity::Standing& here,
                               int64_t now_unix_ns);
 
-std::string sha256_of(std::string_view bytes);
-
 }  // namespace sluice::grant

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "control/grant/grant.h"
+#include "control/identity/sha256.h"
 #include "control/identity/signature.h"
 
 namespace sluice::grant {
@@ -52,7 +53,7 @@ class MoveTest : public testing::Test {
             .epoch = 3,
             .not_before_unix_ns = kMovedAt,
             .end_by_unix_ns = kMovedAt + 3600 * kSecondNs,
-            .content_sha256 = sha256_of("rows")};
+            .content_sha256 = identity::sha256_of("rows")};
   }
   transfer::SignedMove signed_move(const std::function<void(Move&)>& change = [](Move&) {}) const {
     Move is = move();
@@ -82,7 +83,7 @@ TEST_F(MoveTest, IsTakenByTheOtherNodeAndByThePeer) {
     ASSERT_TRUE(taken) << taken.error().message;
     EXPECT_EQ(taken->from.name, "alpha");
     EXPECT_EQ(taken->move.epoch, 3U);
-    EXPECT_EQ(taken->move.content_sha256, sha256_of("rows"));
+    EXPECT_EQ(taken->move.content_sha256, identity::sha256_of("rows"));
   }
 }
 

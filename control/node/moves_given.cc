@@ -9,6 +9,7 @@
 
 #include "control/audit/lines.h"
 #include "control/grant/grant.h"
+#include "control/identity/sha256.h"
 #include "control/node/moves_parts.h"
 #include "control/runtime/export_key.h"
 #include "control/runtime/standing.h"
@@ -157,7 +158,7 @@ asio::awaitable<Result<std::string>> Moves::give_now(transfer::Saved saved, std:
   if (again) {
     const Result<grant::SignedBy> signed_before = grant::read(saved.record.moved->move);
     if (!signed_before) co_return signed_before.error();
-    if (signed_before->move.content_sha256 != grant::sha256_of(bundle.content))
+    if (signed_before->move.content_sha256 != identity::sha256_of(bundle.content))
       co_return cannot_move(
           fmt::format("session {} was exported by another version, or under other exports: withdraw "
                       "it (--withdraw), and export it again",
@@ -181,7 +182,7 @@ asio::awaitable<Result<std::string>> Moves::give_now(transfer::Saved saved, std:
                          .epoch = epoch,
                          .not_before_unix_ns = now_unix_ns,
                          .end_by_unix_ns = now_unix_ns + static_cast<int64_t>(within_s) * grant::kSecondNs,
-                         .content_sha256 = grant::sha256_of(bundle.content)};
+                         .content_sha256 = identity::sha256_of(bundle.content)};
   Result<transfer::SignedMove> made = grant::sign(*standing->self, move);
   if (!made) co_return made.error();
   bundle.move = std::move(*made);

@@ -9,6 +9,7 @@
 
 #include "control/audit/lines.h"
 #include "control/grant/grant.h"
+#include "control/identity/sha256.h"
 #include "control/node/begin.h"
 #include "control/node/moves_parts.h"
 #include "control/runtime/export_key.h"
@@ -65,7 +66,7 @@ Result<Moves::Arrival> Moves::read_bundle(const std::string& bytes, const identi
   if (!bundle) return bundle.error();
   Result<grant::MoveShown> shown = grant::check_taken(bundle->move, here, async::unix_ns());
   if (!shown) return shown.error();
-  if (shown->move.content_sha256 != grant::sha256_of(bundle->content))
+  if (shown->move.content_sha256 != identity::sha256_of(bundle->content))
     return Error{
         ErrorCode::kIntegrity,
         "the file is damaged: its rows are not those that the node signed; export the session again"};

@@ -1,13 +1,12 @@
 // sluice fleet receipt: one list of digests, and one signed statement of the whole dataset.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
-#include <array>
 #include <ostream>
 
 #include "control/identity/identity.h"
+#include "control/identity/sha256.h"
 #include "control/identity/signature.h"
 #include "dataplane/base/counted.h"
 #include "dataplane/base/utc.h"
@@ -20,11 +19,9 @@ namespace sluice::cli {
 namespace {
 
 std::string sha256(const std::string& text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int length = 0;
-  EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr);
   std::string hex;
-  for (unsigned int i = 0; i < length; ++i) hex += fmt::format("{:02x}", digest[i]);
+  for (const char byte : identity::sha256_of(text))
+    hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   return hex;
 }
 
