@@ -67,3 +67,20 @@ def make_pair():
                 problems += [f"left behind: {path}" for path in temporary_files(node)]
         pair.__exit__(None, None, None)
     assert not problems, "\n".join(problems)
+
+
+@pytest.fixture(scope="module")
+def joined():
+    from ordered import in_company
+
+    with in_company() as one:
+        yield one
+
+
+@pytest.fixture
+def company(joined):
+    """A node and three strangers that it trusts; nothing is stored by what the test does."""
+    from ordered import nothing_stored
+
+    with nothing_stored(joined):
+        yield joined

@@ -8,7 +8,7 @@ import os
 import ssl
 
 import pytest
-from harness import wait_until
+from harness import veth_missing, wait_until
 from stranger import met
 from transfers import INCOMPATIBLE, INTEGRITY, MIB, UNTRUSTED
 
@@ -18,6 +18,9 @@ from peer.control import pb, pin_of
 
 NAMES = {UNTRUSTED: "peer_untrusted", INTEGRITY: "integrity", INCOMPATIBLE: "incompatible"}
 SLOW = {"rate_bps": 4_000_000}  # a MiB takes two seconds
+
+_reason = veth_missing()
+with_a_node = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 
 
 class Company:

@@ -8,30 +8,15 @@ import ssl
 import time
 
 import pytest
-from harness import veth_missing, wait_until
+from harness import wait_until
 from harness.system import same_bytes
-from ordered import SLOW, failing, id_of, in_company, nothing_stored, present, running
+from ordered import SLOW, failing, id_of, present, running, with_a_node
 from peer_alone_test import documented
 from transfers import EXISTS, INCOMPATIBLE, INTEGRITY, MIB, UNTRUSTED
 
 import peer
 from peer import grants, orders
 from peer.control import pb, pin_of
-
-_reason = veth_missing()
-with_a_node = pytest.mark.skipif(_reason is not None, reason=str(_reason))
-
-
-@pytest.fixture(scope="module")
-def joined():
-    with in_company() as one:
-        yield one
-
-
-@pytest.fixture
-def company(joined):
-    with nothing_stored(joined):
-        yield joined
 
 
 # ---- golden words -----------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ import itertools
 import os
 
 import pytest
-from harness import veth_missing, wait_until
+from harness import wait_until
 from harness.system import same_bytes
-from ordered import SLOW, failing, in_company, nothing_stored
+from ordered import SLOW, failing, with_a_node
 from peer_alone_test import documented
 from stranger import called
 from transfers import INCOMPATIBLE, MIB, SUPERSEDED
@@ -16,21 +16,7 @@ from transfers import INCOMPATIBLE, MIB, SUPERSEDED
 import peer
 from peer.control import pb
 
-_reason = veth_missing()
-with_a_node = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 _serial = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def joined():
-    with in_company() as one:
-        yield one
-
-
-@pytest.fixture
-def company(joined):
-    with nothing_stored(joined):
-        yield joined
 
 
 def fresh_name():

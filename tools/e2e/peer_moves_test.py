@@ -9,30 +9,15 @@ import ssl
 import time
 
 import pytest
-from harness import veth_missing, wait_until
+from harness import wait_until
 from harness.system import same_bytes
-from ordered import SLOW, failing, in_company, nothing_stored
+from ordered import SLOW, failing, with_a_node
 from peer_alone_test import documented
 from transfers import INCOMPATIBLE, INTEGRITY, MIB, MOVED, UNTRUSTED
 
 import peer
 from peer import moves
 from peer.control import pb, pin_of
-
-_reason = veth_missing()
-with_a_node = pytest.mark.skipif(_reason is not None, reason=str(_reason))
-
-
-@pytest.fixture(scope="module")
-def joined():
-    with in_company() as one:
-        yield one
-
-
-@pytest.fixture
-def company(joined):
-    with nothing_stored(joined):
-        yield joined
 
 
 def test_golden_move(tmp_path):

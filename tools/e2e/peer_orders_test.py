@@ -7,30 +7,15 @@ import os
 import time
 
 import pytest
-from harness import veth_missing, wait_until
+from harness import wait_until
 from harness.system import free_ports, same_bytes
-from ordered import SLOW, failing, in_company, nothing_stored, running
+from ordered import SLOW, failing, running, with_a_node
 from stranger import called
 from transfers import CANCELLED, INCOMPATIBLE, MIB, RESOURCES, SOURCE, UNTRUSTED, refused
 
 import peer
 from peer import orders
 from peer.control import pb
-
-_reason = veth_missing()
-with_a_node = pytest.mark.skipif(_reason is not None, reason=str(_reason))
-
-
-@pytest.fixture(scope="module")
-def joined():
-    with in_company() as one:
-        yield one
-
-
-@pytest.fixture
-def company(joined):
-    with nothing_stored(joined):
-        yield joined
 
 
 # ---- the node is the source -------------------------------------------------------------------------
