@@ -102,7 +102,7 @@ class Transfer {
   Role role() const { return job_.role; }
   const Job& job() const { return job_; }
   TransferPhase phase() const { return phase_; }
-  bool ended() const { return outcome_.has_value(); }  // and the journal knows
+  bool ended() const { return outcome_.has_value(); }  // the journal knows, files are let go of
   const std::optional<Error>& error() const { return error_; }
   const Leg& leg(LegId leg) const { return *legs_[leg]; }
   size_t legs() const { return legs_.size(); }

@@ -10,7 +10,7 @@
 namespace sluice::transfer {
 
 void Transfer::check_invariants() const {
-  const bool ending = phase_ >= P::kReleasing && phase_ <= P::kAware;
+  const bool ended = phase_ > P::kReleasing && phase_ <= P::kAware;
   const bool under_way = any_leg([](const Leg& leg) { return !leg.idle(); });
   DCHECK(!legs_.empty(), "a transfer has a leg");
   DCHECK(phase_ != P::kActive || !job_.legs.all_away(), "it is under way while a leg is");
@@ -25,7 +25,7 @@ void Transfer::check_invariants() const {
   DCHECK(phase_ != P::kPaused || turn_.place == Place::kNone, "a paused transfer is in no queue");
   DCHECK(phase_ < P::kEnding || phase_ >= P::kLeaving || turn_.place == Place::kNone, "nor is one that ends");
   // Its end.
-  DCHECK(!ending || outcome_, "unfinished files go once the end is certain");
+  DCHECK(!ended || outcome_, "it is told once unfinished files have gone");
   DCHECK(phase_ != P::kEnding || error_ || job_.complete(), "it succeeds when all of it is there");
   DCHECK(!cancelled_ || error_ || phase_ == P::kNew, "a cancelled transfer knows why it ends");
   DCHECK(release_ != Release::kEnd || phase_ == P::kReleasing, "unfinished files go at the end");

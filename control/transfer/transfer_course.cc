@@ -181,6 +181,7 @@ void Transfer::on(const FilesReleased& event, uint64_t now_ns) {
     return write(Entry::kForgotten, std::move(batch), Durability::kPower);
   }
   CHECK(what == Release::kEnd, "what is answered was asked for");
+  if (!outcome_) outcome_ = record_state();
   // What could not be removed the next control tries again: the journal has it.
   if (!std::exchange(files_.left, files_.left && event.left != 0) || files_.left) return part_or_over(now_ns);
   phase_.change(P::kCleaning);
@@ -279,9 +280,9 @@ void Transfer::foresee_failure(bool unheard) {
 // What there is of its files is another node's now.
 bool Transfer::gone_elsewhere() const { return error_ && error_->code == ErrorCode::kMoved; }
 
-// The end is certain: descriptors and unfinished files go.
+// The end is certain: descriptors and unfinished files go. Users hear of it when they have gone: who asks for
+// the same again at once finds no file in the way.
 void Transfer::release_ended(uint64_t now_ns) {
-  outcome_ = record_state();
   report_end(now_ns);
   phase_.change(P::kReleasing);
   release_ = Release::kEnd;

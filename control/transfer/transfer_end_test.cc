@@ -169,6 +169,24 @@ TEST(Restart, ARecordThatMakesNoSenseIsDamaged) {
   }
 }
 
+// Who hears of an end looks at once, or asks for the same again.
+TEST(End, IsToldOnceUnfinishedFilesHaveGone) {
+  for (const Scene& scene : every_scene()) {
+    SCOPED_TRACE(name_of(scene));
+    const auto world = moving(scene);
+    world->hold<ReleaseFiles>();
+    world->post(Cancel{});
+    ASSERT_EQ(world->phase(), TransferPhase::kReleasing);
+    EXPECT_TRUE(has_ended(world->journal.record.state)) << "a crash here changes nothing";
+    EXPECT_FALSE(world->transfer().ended());
+    EXPECT_EQ(world->state(), ViewState::kFinishing);
+    EXPECT_EQ(world->transfer().view(world->now_ns).waiting_for, "unfinished files to be removed");
+    world->release();
+    EXPECT_TRUE(world->transfer().ended());
+    EXPECT_EQ(world->state(), ViewState::kCancelled);
+  }
+}
+
 TEST(Restart, FilesThatAreLeftOfNoFilesAreNotLookedFor) {
   const auto world = moving(destination());
   world->hold<ReleaseFiles>();

@@ -126,6 +126,7 @@ ViewState Transfer::view_state() const {
     case TransferPhase::kForgetting:
       return ViewState::kWaiting;
     case TransferPhase::kEnding:
+    case TransferPhase::kReleasing:
       return ViewState::kFinishing;
     case TransferPhase::kActive:
       break;
@@ -169,6 +170,7 @@ std::string Transfer::waiting_for() const {
     case TransferPhase::kRecovering:
       return "a look at its unfinished files";
     case TransferPhase::kForgetting:
+    case TransferPhase::kReleasing:
       return "unfinished files to be removed";
     default:
       return "";  // it has ended, or this control leaves it
