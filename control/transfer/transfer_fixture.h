@@ -148,6 +148,7 @@ class World {
   int32_t priority_asked = 0;                              // with it
   bool reachable = true;                                   // calls are taken
   bool data = true;                                        // bytes move
+  bool looks = true;                                       // at the transfer after every step
   bool workers_answer = true;                              // questions to workers
   bool reopened_found = true;                              // the unfinished files are still there
   catalog::Failure why = catalog::Failure::kNone;          // of a name that is refused

@@ -121,7 +121,7 @@ void World::step(Event event) {
   }
   if (std::holds_alternative<BoardAttached>(event)) attached_ = true;
   for (const Effect& effect : transfer_->step(event, now_ns)) perform(effect);
-  (void)transfer_->view(now_ns);
+  if (looks) (void)transfer_->view(now_ns);
   phases.insert(phase());
   leg_phases.insert(leg_phase());
   handshake_phases.insert(handshake_phase());
