@@ -157,7 +157,6 @@ class Siege:
 
     def strike(self, attack):
         """Sends it, and returns once it is counted; nothing else must have happened."""
-        self.goes_on()
         frames = [bytes(frame) for frame in attack.make(self)] * attack.copies
         counters, rises = attack.counters.split(), attack.rises
         if rises == 0:
@@ -174,10 +173,10 @@ class Siege:
         self.stretch()
         before = [each.counters() for each in self.pair.nodes]
 
-        def risen():
+        def risen(*sides):
             """{(side, name): by how much} of what is suspicious, or expected."""
-            now = [each.counters() for each in self.pair.nodes]
-            return {(each, name): now[each][name] - value for each in (A, B) for name, value in before[each].items()
+            now = {each: self.pair.nodes[each].counters() for each in sides}
+            return {(each, name): now[each][name] - value for each in sides for name, value in before[each].items()
                     if now[each][name] > value and (is_suspicious(name) or (each == side and name in counters))}  # fmt: skip
 
         def expected(all_that_rose):
@@ -185,9 +184,9 @@ class Siege:
 
         yield
         with contextlib.suppress(HarnessError):
-            wait_until(lambda: expected(risen()) >= (times() if callable(times) else times), 5, "it is counted")
+            wait_until(lambda: expected(risen(side)) >= (times() if callable(times) else times), 5, "it is counted")
         self.goes_on()
-        all_that_rose = risen()
+        all_that_rose = risen(A, B)
         due = times() if callable(times) else times
         others = [key for key in all_that_rose if key[0] != side or key[1] not in (*counters, *may_rise)]
         assert expected(all_that_rose) >= due and not others, (

@@ -9,7 +9,7 @@ from harness import wait_until
 from harness.system import is_root
 from held import held
 from transfers import MIB, begin, ended_session, nothing_temporary, wait_state
-from trees import forget_tree, make_tree, same, state_of
+from trees import forget_tree, make_tree, names_beneath, same
 
 pytestmark = pytest.mark.skipif(not is_root(), reason="holding up a directory needs root")
 
@@ -65,11 +65,12 @@ class Moving:
         return wait_until(there, 60, "what is in the first pack has arrived while the list is read")
 
     def succeeded(self):
+        names = names_beneath(self.root) + 1
         for node in self.pair.nodes:
             end = ended_session(node, self.session)
             assert end["state"] == "succeeded" and end["error_code"] == 0, end
             assert not end["listing"]
-            assert end["names"]["done"] == end["names"]["total"] == len(state_of(self.root)) + 1, end["names"]
+            assert end["names"]["done"] == end["names"]["total"] == names, end["names"]
         same(self.root, self.target / "tree")
         nothing_temporary(*self.pair.nodes)
         return ended_session(self.giver, self.session)
