@@ -170,6 +170,7 @@ class Leg {
     std::optional<Pause> peer_paused;
     bool told_of_end = false;  // by a Hello: what the peer says next is how it ended
     bool peer_ended = false;
+    uint32_t failed_there = 0;  // objects, of a session that has ended there and not begun here
     bool board_lost = false;
     bool detached = false;
     bool work_asked = false;  // adopting: the workers are asked
@@ -192,9 +193,7 @@ class Leg {
   void keep_stream(uint64_t now_ns, Effects& out);
   void take_call(uint64_t now_ns, Effects& out);
   void hear(const Message& message, uint64_t now_ns, Effects& out);
-  void deliver(const Message& message, uint64_t now_ns, Effects& out) {
-    if (job_.has_end()) judge_end(job_.end()->on_message(id_, message, out), now_ns, out);
-  }
+  void deliver(const Message& message, uint64_t now_ns, Effects& out);
   void greet(const Hello& hello, uint64_t now_ns, Effects& out);
   void stream_renewed(uint64_t now_ns, Effects& out);
   void bid_farewell(uint64_t now_ns, Effects& out);

@@ -165,6 +165,24 @@ void Leg::hear(const Message& message, uint64_t now_ns, Effects& out) {
   deliver(message, now_ns, out);
 }
 
+void Leg::deliver(const Message& message, uint64_t now_ns, Effects& out) {
+  if (job_.has_end()) return judge_end(job_.end()->on_message(id_, message, out), now_ns, out);
+  // The answer to an offer was lost, and the peer needed no data to end: each name was refused there, or is
+  // of an empty file. Which objects its words are about nobody here knows.
+  if (!handshake_.settled()) return;
+  if (std::holds_alternative<ObjectFailed>(message)) ++attempt_.failed_there;
+  const auto* const done = std::get_if<SessionDone>(&message);
+  if (done == nullptr) return;
+  attempt_.peer_ended = true;
+  stop(
+      {ErrorCode::kPartial,
+       fmt::format("{} has ended the session, and its answer to the offer was lost: {} of {} files and packs "
+                   "failed there; 'sluice session show {}' at {} names them; send the same again to get what "
+                   "is missing",
+                   peer_name_, attempt_.failed_there, done->files, job_.id.substr(0, 8), peer_name_)},
+      LastWord::kNone, now_ns, out);
+}
+
 void Leg::refuse_call(Message word, uint64_t now_ns, Effects& out) {
   if (std::exchange(waiting_call_, std::nullopt)->ours) return stream_.hang_up(now_ns, out);
   out.add(RefuseCall{.leg = id_, .word = std::move(word)});

@@ -187,6 +187,25 @@ TEST(End, IsToldOnceUnfinishedFilesHaveGone) {
   }
 }
 
+// The peer refused each name, or needed no data: it had ended before this node heard its answer.
+TEST(End, ThatCameBeforeTheAnswerToAnOfferIsTold) {
+  World world(source());
+  world.mute = {"TransferReady", "ObjectState", "FileDone", "SessionDone"};
+  world.start();
+  world.mute.clear();
+  Hello ended = make_hello(kId);
+  ended.ended = true;
+  world.peer.last_words = {ended, ObjectFailed{.object = ObjectId(0)}, ObjectState{.end = true},
+                           SessionDone{.files = world.content.sizes.size()}};
+  world.lose_stream();
+  world.pass(20 * kSecondNs);
+  EXPECT_TRUE(world.over);
+  EXPECT_EQ(world.state(), ViewState::kFailed);
+  EXPECT_EQ(world.error(), ErrorCode::kPartial);
+  EXPECT_NE(world.transfer().error()->message.find("send the same again"), std::string::npos)
+      << world.transfer().error()->message;
+}
+
 TEST(Restart, FilesThatAreLeftOfNoFilesAreNotLookedFor) {
   const auto world = moving(destination());
   world->hold<ReleaseFiles>();

@@ -56,9 +56,10 @@ void Transfer::stop_others(const Leg& leg, const Error& error, uint64_t now_ns) 
   }
 }
 
-// Nothing is left to do for legs that have not come to moving data.
+// Nothing is left to do for legs that have not come to moving data. If none has, the first still tells the
+// peer: each file failed before a byte moved.
 void Transfer::stop_beginners(uint64_t now_ns) {
-  if (legs_.size() == 1 || phase_ != P::kActive || !job_.complete()) return;
+  if (legs_.size() == 1 || phase_ != P::kActive || !job_.complete() || !job_.end()->running()) return;
   const Error error{ErrorCode::kPeerUnreachable, "all has arrived by other legs"};
   // One of several peers may know the session already: for it nothing is left to do.
   const Error others{ErrorCode::kCancelled, "all has arrived from other sources"};
