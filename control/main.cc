@@ -175,7 +175,7 @@ sandbox::ControlNeeds needs_of(const config::Node& node, bool removes) {
     if (!changes && removes) needs.exports.push_back({each.path, sandbox::Access::kRemove});
   }
   // Their files are replaced by others.
-  for (const std::string& file : {node.ca_file, node.crl_file}) {
+  for (const std::string& file : {node.ca_file, node.crl_file, node.addresses_file}) {
     if (!file.empty()) needs.authorities.push_back((node.directory / file).parent_path());
   }
   for (const std::string& address : {node.listen, node.metrics_listen}) {

@@ -55,16 +55,39 @@ Result<Trust> Trust::load(const config::Node& node) {
   trust.barred_ = std::move(*barred);
   trust.problems_ = std::move(pinned->problems);
   trust.broken_ = std::move(pinned->broken);
-  if (node.ca_file.empty()) return trust;
-  auto authority = Authority::load(node.ca_file, node.crl_file, node.ca_domain);
+  if (Status status = trust.take_authority(); !status) return status.error();
+  if (Status status = trust.take_addresses(); !status) return status.error();
+  return trust;
+}
+
+Status Trust::take_authority() {
+  if (node_.ca_file.empty()) return {};
+  auto authority = Authority::load(node_.ca_file, node_.crl_file, node_.ca_domain);
   if (authority) {
-    trust.authority_ = std::move(*authority);
+    authority_ = std::move(*authority);
   } else if (authority.error().code == ErrorCode::kConfiguration) {
-    trust.problems_.push_back(authority.error());
+    problems_.push_back(authority.error());
   } else {
     return authority.error();
   }
-  return trust;
+  return {};
+}
+
+Status Trust::take_addresses() {
+  if (node_.addresses_file.empty()) return {};
+  auto addresses = Addresses::load(node_.addresses_file);
+  if (addresses) {
+    addresses_ = std::move(*addresses);
+    problems_.insert(problems_.end(), addresses_->problems().begin(), addresses_->problems().end());
+  } else if (addresses.error().code == ErrorCode::kConfiguration) {
+    problems_.push_back(addresses.error());
+  } else {
+    return addresses.error();
+  }
+  for (Peer& peer : pinned_) {
+    if (addresses_ && peer.address.empty()) peer.address = addresses_->find(peer.name);
+  }
+  return {};
 }
 
 Result<Peer> Trust::judge_pinned(const Peer& pinned, int64_t now_unix_s) const {
@@ -180,6 +203,7 @@ Result<Peer> Trust::find(const std::string& name) const {
   if (barred_.contains(name)) return untrusted(name + " was distrusted here; 'sluice node allow' undoes it");
   Result<std::string> address = read_address(node_.directory, name);
   if (!address) return address.error();
+  if (address->empty() && addresses_) *address = addresses_->find(name);
   if (address->empty() && !node_.ca_domain.empty())
     *address = name + "." + node_.ca_domain + ":" + std::to_string(config::kControlPort);
   Peer peer;
@@ -215,7 +239,7 @@ std::vector<Expiry> expiries_of(const Standing& standing) {
 }
 
 Result<Peer> find_peer(const config::Node& node, const std::string& name) {
-  if (node.ca_file.empty()) return find_peer(node.directory, name);
+  if (node.ca_file.empty() && node.addresses_file.empty()) return find_peer(node.directory, name);
   const Result<Trust> trust = Trust::load(node);
   if (!trust) return trust.error();
   return trust->find(name);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "control/identity/addresses.h"
 #include "control/identity/authority.h"
 #include "control/identity/identity.h"
 #include "dataplane/base/config/config.h"
@@ -42,6 +43,8 @@ class Trust {
   Result<Peer> find(const std::string& name) const;
   const std::vector<Peer>& pinned() const { return pinned_; }
   const std::vector<Error>& problems() const { return problems_; }
+  // Where peers listen by [control] addresses_file; null: there is none, or it cannot be read.
+  const Addresses* addresses() const { return addresses_.get(); }
   std::vector<Expiry> expiries() const;
 
  private:
@@ -49,11 +52,14 @@ class Trust {
   const Peer* followed_by(X509* certificate) const;
   Result<Peer> judge_pinned(const Peer& pinned, int64_t now_unix_s) const;
   Result<Peer> judge_by_authority(const Shown& shown, const std::string& fingerprint) const;
+  Status take_authority();
+  Status take_addresses();
 
   std::vector<Peer> pinned_;
   std::set<std::string> broken_;  // names whose pin cannot be read: nobody else gets them
   std::set<std::string> barred_;  // names, as authorities give them, and fingerprints
   std::shared_ptr<const Authority> authority_;
+  std::shared_ptr<const Addresses> addresses_;
   std::vector<Error> problems_;
   config::Node node_;
 };

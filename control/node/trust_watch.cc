@@ -20,11 +20,17 @@ namespace {
 constexpr auto kLookInterval = std::chrono::seconds(2);
 constexpr uint64_t kAskAgainNs = 30'000'000'000;  // a peer that does not take the new key yet
 
+// Of pinned peers, and of those in the file of addresses: as many as the listener remembers.
 std::vector<std::string> addresses_of(const identity::Trust& trust) {
+  constexpr size_t kMax = 1024;
   std::vector<std::string> addresses;
-  for (const identity::Peer& peer : trust.pinned()) {
-    if (const auto where = config::parse_host_port(peer.address)) addresses.push_back(where->host);
-  }
+  const auto add = [&addresses](const std::string& address) {
+    if (addresses.size() >= kMax) return;
+    if (const auto where = config::parse_host_port(address)) addresses.push_back(where->host);
+  };
+  for (const identity::Peer& peer : trust.pinned()) add(peer.address);
+  if (trust.addresses() == nullptr) return addresses;
+  for (const auto& [name, address] : trust.addresses()->all()) add(address);
   return addresses;
 }
 

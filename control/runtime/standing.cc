@@ -12,7 +12,7 @@ void tell_problems(Services& services, const identity::Trust& trust) {
   std::string told;
   for (const Error& problem : trust.problems()) told += problem.message + "; ";
   if (told != services.trust_problems && !told.empty())
-    log::of(log::kPeer)->warn("{}whoever is known by these is not trusted", told);
+    log::of(log::kPeer)->warn("{}whoever is known by these alone is not trusted, or not found", told);
   services.trust_problems = std::move(told);
 }
 

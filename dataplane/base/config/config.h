@@ -89,6 +89,7 @@ struct Node {
   std::string ca_file;                  // whoever has a certificate of it is a peer; empty: pinned keys alone
   std::string crl_file;                 // what it has revoked; empty: nothing
   std::string ca_domain;                // of the names that it may give; empty: they have none
+  std::string addresses_file;           // where peers listen, one a line; empty: there is none
   std::string expired_pins = "refuse";  // certificates that are pinned and out of date: "refuse", "accept"
   std::string successors = "ask";       // new keys that pinned ones signed: "ask", "accept"
   std::string control_sandbox = "yes";  // key `sandbox`: "yes", "no"
@@ -223,6 +224,10 @@ struct TemplateOptions {
   std::vector<int> cores;
   std::string poll;  // empty: the default
   uint64_t rate_bps = Node{}.transfer.rate_bps;
+  std::string ca_file;
+  std::string crl_file;
+  std::string ca_domain;
+  std::string addresses_file;
   std::vector<Export> exports;
 };
 // A commented node.toml: every key with its meaning; keys that keep their default are commented out.

@@ -52,6 +52,13 @@ const Key kTrustKeys[] = {
          "listens if nothing else is said; empty: the DNS name is the peer's name.",
      .text_problem = domain_problem},
     {.section = "control",
+     .name = "addresses_file",
+     .field = &Node::addresses_file,
+     .allowed = "absolute path of a file, or empty",
+     .meaning = "Where peers listen, for those of whom `sluice node trust --address` says nothing: a line for "
+                "each, with its name and its address. It is read anew when it changes.",
+     .text_problem = optional_path_problem},
+    {.section = "control",
      .name = "expired_pins",
      .type = ValueType::kChoice,
      .field = &Node::expired_pins,

@@ -79,6 +79,10 @@ Node node_from(const TemplateOptions& options) {
   node.cores = options.cores;
   if (!options.poll.empty()) node.poll = options.poll;
   node.transfer.rate_bps = options.rate_bps;
+  node.ca_file = options.ca_file;
+  node.crl_file = options.crl_file;
+  node.ca_domain = options.ca_domain;
+  node.addresses_file = options.addresses_file;
   return node;
 }
 
