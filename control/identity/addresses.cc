@@ -109,7 +109,7 @@ Addresses Addresses::parse(std::string_view text, const std::string& origin) {
 Result<std::shared_ptr<const Addresses>> Addresses::load(const std::filesystem::path& file) {
   if (const Status status = check_guarded(file, Guard::kOthers); !status) return status.error();
   const UniqueFd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status{};
+  struct stat status {};
   if (!opened || ::fstat(opened.get(), &status) != 0) return cannot_read(file, errno);
   if (!S_ISREG(status.st_mode)) return configuration(file.string() + ": is no file; name one");
   const Stamp stamp{.device = status.st_dev,

@@ -83,7 +83,8 @@ class AddressesFileTest : public testing::Test {
 TEST_F(AddressesFileTest, AThousandPeersAreOneFile) {
   std::string text;
   for (int i = 0; i < 1000; ++i)
-    text += "n" + std::to_string(i) + " 10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1) + "\n";
+    text += "n" + std::to_string(i) + " 10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1) +
+            "\n";
   write(text);
   const auto trust = Trust::load(node_);
   ASSERT_TRUE(trust && trust->problems().empty());
@@ -111,7 +112,8 @@ TEST_F(AddressesFileTest, ItIsReadAnewWhenItChanges) {
 TEST_F(AddressesFileTest, AlsoForAPinnedPeerThatHasNone) {
   node_.ca_file.clear();
   write("beta 10.0.0.2\n");
-  ASSERT_TRUE(trust(node_.directory, "beta", "", *to_pem(issue({.common_name = "b"}).certificate.get()), false));
+  ASSERT_TRUE(
+      trust(node_.directory, "beta", "", *to_pem(issue({.common_name = "b"}).certificate.get()), false));
   EXPECT_EQ(address_of("beta"), "10.0.0.2:7400");
   EXPECT_NE(address_of("gamma").find("not trusted"), std::string::npos);
 }

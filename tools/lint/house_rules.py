@@ -108,6 +108,9 @@ ARROWS = {
     "control/identity": _BASE | {"dataplane/core"},
     "control/grant": _BASE | {"control/identity", "control/peer", "control/proto", "control/words"},
     "control/lease": {"dataplane/base", "control/words"},
+    "control/site": _BASE | {"control/identity", "control/proto"},
+    "control/enrol": _BASE | {"dataplane/base/arguments", "dataplane/base/daemon", "dataplane/base/sandbox", "control/identity",
+                            "control/peer", "control/site"},
     "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names", "control/selection",
                              "control/tree"},
     "control/users": _BASE | {"dataplane/base/sandbox", "control/catalog", "control/exports", "control/names", "control/proto"},
@@ -127,7 +130,7 @@ ARROWS = {
     "tools/fleet/plan": set(),
     "tools/fleet": {"dataplane/base", "tools/fleet/plan"},
     "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/client", "control/proto", "control/identity", "control/metrics",
-                         "control/names", "control/receipt", "control/selection", "tools/doctor", "tools/fleet", "tools/fleet/plan"},
+                         "control/names", "control/receipt", "control/selection", "control/site", "tools/doctor", "tools/fleet", "tools/fleet/plan"},
     "tools/doctor": _BASE | {"control/client", "control/identity"},
     "tools": None,  # anything
     "perf": None,

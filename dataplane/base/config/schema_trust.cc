@@ -55,8 +55,9 @@ const Key kTrustKeys[] = {
      .name = "addresses_file",
      .field = &Node::addresses_file,
      .allowed = "absolute path of a file, or empty",
-     .meaning = "Where peers listen, for those of whom `sluice node trust --address` says nothing: a line for "
-                "each, with its name and its address. It is read anew when it changes.",
+     .meaning =
+         "Where peers listen, for those of whom `sluice node trust --address` says nothing: a line for "
+         "each, with its name and its address. It is read anew when it changes.",
      .text_problem = optional_path_problem},
     {.section = "control",
      .name = "expired_pins",

@@ -28,9 +28,10 @@ struct DataplaneNeeds {
 };
 
 struct ControlNeeds {
-  std::filesystem::path node;                      // read
-  std::vector<std::filesystem::path> authorities;  // directories of ca_file, crl_file and addresses_file, read
-  std::filesystem::path run;                       // its sockets are made there
+  std::filesystem::path node;  // read
+  // Directories of ca_file, crl_file and addresses_file, read.
+  std::vector<std::filesystem::path> authorities;
+  std::filesystem::path run;  // its sockets are made there
   std::filesystem::path state;
   std::vector<PathRule> exports;
   std::vector<uint16_t> tcp_ports;
