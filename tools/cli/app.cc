@@ -96,6 +96,7 @@ void add_everything(CLI::App& app, Context& context) {
   add_names_commands(app, context);
   add_fleet_commands(app, context);
   add_node_commands(app, context);
+  add_authority_commands(app, context);
   add_console_command(app, context);
   add_doctor_command(app, context);
   add_completion_command(app, context);

@@ -33,7 +33,10 @@ struct Environment {
   std::istream& in = std::cin;
   // That opens files outside the exports (local_files.h); empty: there is none.
   std::filesystem::path file_opener = {};
-  std::filesystem::path console = {};  // sluice-console; empty: there is none
+  std::filesystem::path console = {};  // sluice-console; empty: there is none; so are these
+  std::filesystem::path enroller = {};
+  std::filesystem::path control = {};
+  std::filesystem::path dataplane = {};
 };
 
 // Shared by the commands. A command's parser stores its work in `action`; its result is the exit status.
@@ -56,12 +59,14 @@ struct Context {
 // Of a node's directory into which this user may not look.
 Error not_to_be_seen(const std::filesystem::path& directory);
 
+void add_authority_commands(CLI::App& app, Context& context);
 void add_bench_command(CLI::App& app, Context& context);
 void add_console_command(CLI::App& app, Context& context);
 void add_completion_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);
 void add_node_log_level(CLI::App& node, Context& context);  // node log-level
 void add_node_topology(CLI::App& node, Context& context);   // node topology
+void add_node_run(CLI::App& node, Context& context);        // node run
 void add_node_commands(CLI::App& app, Context& context);
 void add_trust_commands(CLI::App& node, Context& context);  // node trust, distrust, allow, rotate
 void add_setup(CLI::App& node, Context& context);           // node setup

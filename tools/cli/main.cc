@@ -37,7 +37,7 @@ std::filesystem::path find_program(const std::string& name) {
   std::error_code error;
   for (const std::filesystem::path& directory :
        {std::filesystem::read_symlink("/proc/self/exe", error).parent_path(),
-        std::filesystem::path("/usr/sbin")}) {
+        std::filesystem::path("/usr/sbin"), std::filesystem::path("/usr/libexec/sluice")}) {
     if (::access((directory / name).c_str(), X_OK) == 0) return directory / name;
   }
   return {};
@@ -73,6 +73,9 @@ int main(int argc, char** argv) {
   environment.default_node = sluice::api::usual_node();
   environment.file_opener = find_program("sluice-users");
   environment.console = find_program("sluice-console");
+  environment.enroller = find_program("sluice-enrol");
+  environment.control = find_program("sluice-control");
+  environment.dataplane = find_program("sluice-dataplane");
   sluice::api::Client::keep_channels();
   // All output is flushed; nothing else is left to do.
   ::_exit(sluice::cli::run(std::vector<std::string>(argv + 1, argv + argc), environment));

@@ -12,6 +12,7 @@
 #include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
 #include "tools/cli/connect.h"
+#include "tools/cli/enrol.h"
 #include "tools/cli/format.h"
 #include "tools/cli/log_format.h"
 #include "tools/cli/node_files.h"
@@ -28,6 +29,7 @@ struct InitFlags {
   std::vector<std::string> exports;
   std::string rate;
   bool service = false;
+  EnrolFlags enrol;
   config::TemplateOptions options;
 };
 
@@ -41,7 +43,10 @@ Result<int> init(const Context& context, const InitFlags& flags) {
   const std::filesystem::path& here = context.environment.working_directory;
   const std::filesystem::path given = here / flags.directory;
   const std::filesystem::path directory = given.has_filename() ? given : given.parent_path();
-  if (options.name.empty()) options.name = default_node_name(host_name());
+  Result<site::Token> token = site::Token{};
+  if (!flags.enrol.token.empty()) token = token_of(context, flags.enrol);
+  if (!token) return token.error();
+  if (options.name.empty()) options.name = token->name.empty() ? default_node_name(host_name()) : token->name;
   if (!config::valid_node_name(options.name)) {
     return usage("--name: '" + printable(options.name) + "' is no node name; use a-z, 0-9, _ and -");
   }
@@ -56,18 +61,26 @@ Result<int> init(const Context& context, const InitFlags& flags) {
     options.rate_bps = *rate_bps;
   }
   if (flags.service) use_service(options);
-  if (auto made = create_node(directory, options); !made) return made.error();
+  if (!options.addresses_file.empty()) options.addresses_file = (here / options.addresses_file).string();
+  const auto signed_by_authority = [&](config::TemplateOptions& made) {
+    return enrol(context, directory, *token, flags.enrol, made);
+  };
+  const bool enrols = !flags.enrol.token.empty();
+  if (auto made = create_node(directory, options, enrols ? Named(signed_by_authority) : Named()); !made)
+    return made.error();
   const auto self = identity::load(directory);
   if (!self) return self.error();
+  const std::string next =
+      enrols ? "Its certificate is of the authority: peers that have named that one know it.\n"
+             : fmt::format("Give {} to the operators of your peers, and take theirs with '{} node trust'.\n",
+                           self->certificate_file.string(), context.command_for(directory));
   context.print({{"schema", "sluice.node_init.v1"},
                  {"directory", directory.string()},
                  {"name", self->name},
                  {"fingerprint", self->fingerprint},
                  {"certificate_file", self->certificate_file.string()}},
-                fmt::format("node {} in {}\nfingerprint {}\n"
-                            "Give {} to the operators of your peers, and take theirs with '{} node trust'.\n",
-                            self->name, directory.string(), self->fingerprint,
-                            self->certificate_file.string(), context.command_for(directory)));
+                fmt::format("node {} in {}\nfingerprint {}\n{}", self->name, directory.string(),
+                            self->fingerprint, next));
   return 0;
 }
 
@@ -91,6 +104,7 @@ struct NodeView {
   identity::Identity self;
   std::vector<identity::Peer> peers;
   std::vector<identity::Expiry> expiries;  // of what has an end
+  size_t addresses = 0;                    // in [control] addresses_file
 };
 
 // Who may look at a node and not at its key learns from the daemon who it is.
@@ -114,7 +128,8 @@ Result<NodeView> view_of(const std::filesystem::path& directory, const Result<Li
   std::vector<identity::Expiry> expiries = identity::expiries_of(
       {std::make_shared<const identity::Identity>(*self), std::make_shared<const identity::Trust>(*trust)});
   std::erase_if(expiries, [](const identity::Expiry& one) { return one.unix_s == identity::kNoEnd; });
-  return NodeView{std::move(*node), std::move(*self), trust->pinned(), std::move(expiries)};
+  const size_t addresses = trust->addresses() == nullptr ? 0 : trust->addresses()->all().size();
+  return NodeView{std::move(*node), std::move(*self), trust->pinned(), std::move(expiries), addresses};
 }
 
 // What the daemon says that a peer offers in place of its key; nothing: no other key.
@@ -173,6 +188,7 @@ api::Json view_json(const NodeView& view, const Result<Live>& live) {
                    {"address4", view.config.address4},
                    {"address6", view.config.address6},
                    {"neighbours", view.config.neighbours},
+                   {"addresses", view.addresses},
                    {"memory", view.config.memory},
                    {"memory_mib", view.config.memory_mib}};
   out["exports"] = std::move(exports);
@@ -248,6 +264,9 @@ std::string view_text(const NodeView& view, const Result<Live>& live) {
       add("", fmt::format("offers {} in place of it: sluice node trust {} --successor",
                           printable(offer->offered_fingerprint()), peer.name));
   }
+  if (!view.config.addresses_file.empty())
+    add("addresses", fmt::format("of {} in {}", base::counted(view.addresses, "peer"),
+                                 printable(view.config.addresses_file)));
   for (const identity::Expiry& one : view.expiries)
     add("expires", fmt::format("{} {} {}", expiry_text(one), one.kind, printable(one.name)));
   if (!view.self.next_certificate_pem.empty()) add("next key", next_fingerprint(view.self));
@@ -327,6 +346,17 @@ void add_init(CLI::App& node, Context& context) {
       ->add_option("--export", flags->exports, "Directory that may be read, written or both; repeat for each")
       ->type_name("NAME=PATH[:r|w|rw|rm|wm|rwm]")
       ->allow_extra_args(false);
+  command
+      ->add_option("--enrol", flags->enrol.token,
+                   "Have its key signed, by a token of the authority's holder: itself, @FILE, or - for the "
+                   "standard input")
+      ->type_name("TOKEN");
+  command
+      ->add_option("--at", flags->enrol.at,
+                   "Where the authority's holder serves, if the token does not say so")
+      ->type_name("HOST:PORT");
+  command->add_option("--addresses-file", options.addresses_file, "File that says where peers listen")
+      ->type_name("FILE");
   command->add_flag("--service", flags->service,
                     "For the services of the package: their groups and directories");
   command->callback([&context, flags, command] {
@@ -341,12 +371,13 @@ void add_init(CLI::App& node, Context& context) {
 }  // namespace
 
 void add_node_commands(CLI::App& app, Context& context) {
-  CLI::App* node = app.add_subcommand(
-      "node",
-      "The node itself: setup, init, trust, distrust, allow, rotate, show, topology, log-level, reference");
+  CLI::App* node = app.add_subcommand("node",
+                                      "The node itself: setup, init, run, trust, distrust, allow, rotate, "
+                                      "show, topology, log-level, reference");
   node->require_subcommand(1);
   add_setup(*node, context);
   add_init(*node, context);
+  add_node_run(*node, context);
   add_trust_commands(*node, context);
   add_node_log_level(*node, context);
   add_node_topology(*node, context);

@@ -28,19 +28,22 @@ constexpr std::string_view kCertificateBegin = "-----BEGIN CERTIFICATE-----";
 constexpr std::string_view kCertificateEnd = "-----END CERTIFICATE-----";
 constexpr size_t kCertificateBytesMax = 64 << 10;
 constexpr size_t kNodeNameBytesMax = 63;
-constexpr const char* kParts[] = {"node.toml", "identity", "trusted", "run"};
+constexpr const char* kParts[] = {"node.toml", "identity", "trusted", "authority", "run"};
 
 Error cannot(const std::string& what, const fs::path& path, int error) {
   return {ErrorCode::kConfiguration, "cannot " + what + " " + path.string() + ": " + std::strerror(error)};
 }
 
 // Everything that create_node makes, below a directory that may have been there before.
-Status fill(const fs::path& directory, const config::TemplateOptions& options) {
+Status fill(const fs::path& directory, config::TemplateOptions options, const Named& named) {
   std::error_code error;
   fs::create_directory(directory / "run", error);
   if (!error) fs::permissions(directory / "run", fs::perms::owner_all, error);
   if (error) return cannot("create", directory / "run", error.value());
   if (auto made = identity::create(directory, options.name); !made) return made.error();
+  if (named) {
+    if (auto status = named(options); !status) return status;
+  }
   return identity::write_small_file(directory / "node.toml", config::make_template(options), 0644,
                                     identity::Replace::kNo);
 }
@@ -113,7 +116,7 @@ std::string without_place(const std::string& message) {
   return message.starts_with("node.toml") && key != std::string::npos ? message.substr(key) : message;
 }
 
-Status create_node(const fs::path& directory, const config::TemplateOptions& options) {
+Status create_node(const fs::path& directory, const config::TemplateOptions& options, const Named& named) {
   // Says what is wrong with an option before anything is made.
   const auto parsed = config::parse(config::make_template(options), directory, "node.toml");
   if (!parsed) return usage(without_place(parsed.error().message));
@@ -127,7 +130,7 @@ Status create_node(const fs::path& directory, const config::TemplateOptions& opt
   const bool was_there = fs::exists(directory, error);
   fs::create_directories(directory, error);
   if (error) return cannot("create", directory, error.value());
-  auto filled = fill(directory, options);
+  auto filled = fill(directory, options, named);
   if (!filled) {
     forget_node(directory);
     if (!was_there) fs::remove(directory, error);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -30,8 +31,11 @@ std::string host_name();
 std::string default_node_name(std::string_view host_name);
 
 // Makes the directory with identity/, run/ and node.toml. Refuses (kConfiguration) where a node is already,
-// and leaves nothing behind when it fails.
-Status create_node(const std::filesystem::path& directory, const config::TemplateOptions& options);
+// and leaves nothing behind when it fails. `named` is called once there is a key, and may change what
+// node.toml is made of.
+using Named = std::function<Status(config::TemplateOptions&)>;
+Status create_node(const std::filesystem::path& directory, const config::TemplateOptions& options,
+                   const Named& named = {});
 
 // Removes what create_node has made there.
 void forget_node(const std::filesystem::path& directory);
