@@ -91,6 +91,8 @@ asio::awaitable<Result<site::Enrolled>> ask(site::Token token, Newcomer newcomer
   stream->check.accept = nullptr;
   if (!stream->check.refusal.empty()) co_return Error{ErrorCode::kPeerUntrusted, stream->check.refusal};
   std::array<uint8_t, site::kBindingBytes> binding{};
+  if (deadline.expired())
+    co_return unreachable(newcomer.address, "no answer within " + std::to_string(timeout_ms) + " ms");
   if (failure || !stream->export_secret(site::kBindingLabel, {}, binding))
     co_return unreachable(newcomer.address, "the TLS handshake failed: " + failure.message());
   const site::Wish wish{

@@ -33,18 +33,23 @@ Status Site::check_name(const TokenState& token, const Wish& wish, int64_t now_u
 
 Status Site::check(const TokenState& token, const Asked& asked, int64_t now_unix_s) const {
   if (token.revoked) return untrusted("this token was revoked; ask the authority's holder for another");
-  const auto same = std::ranges::find(token.uses, asked.wish.fingerprint, &TokenUse::fingerprint);
-  if (same != token.uses.end()) {
-    if (same->name == asked.wish.name) return {};
-    return untrusted("this key was enrolled as " + same->name + " by this token, not as " +
+  const auto found = std::ranges::find(token.uses, asked.wish.fingerprint, &TokenUse::fingerprint);
+  if (found != token.uses.end()) {
+    TokenUse same = *found;
+    read_use(token_directory(token.id), same);
+    if (same.name == asked.wish.name) return {};
+    return untrusted("this key was enrolled as " + same.name + " by this token, not as " +
                      base::printable(asked.wish.name.substr(0, 64)));
   }
   if (now_unix_s >= token.rules.until_unix_s)
     return untrusted("this token counted until " + date_of(token.rules.until_unix_s) +
                      "; ask the authority's holder for another");
   if (std::cmp_greater_equal(token.uses.size(), token.rules.uses_max)) {
-    const TokenUse& last = token.uses.back();
-    return untrusted("this token was used already, by " + last.name + " on " + date_of(last.unix_s) +
+    TokenUse last = token.uses.back();
+    read_use(token_directory(token.id), last);
+    const std::string by = token.uses.size() == 1 ? "by " + last.name + " on " + date_of(last.unix_s)
+                                                  : std::to_string(token.uses.size()) + " times";
+    return untrusted("this token was used already, " + by +
                      "; if that was not you, tell the authority's holder; else ask for another");
   }
   if (!matches(token.rules.pattern, asked.wish.name))
@@ -98,6 +103,8 @@ Result<Enrolled> Site::enrol(const Asked& asked, int64_t now_unix_s) {
   const auto token = load_token(asked.wish.token);
   if (!token && token.error().code == ErrorCode::kUsage) return unknown;
   if (!token) return token.error();
+  const auto alone = names_lock();
+  if (!alone) return alone.error();
   // What else is known of a token is for those who have it.
   if (!wish_is_signed(token->rules.public_key, asked.wish, asked.signature)) return unknown;
   if (Status status = check(*token, asked, now_unix_s); !status) return status.error();

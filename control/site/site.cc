@@ -32,6 +32,7 @@ namespace {
 using identity::configuration;
 
 constexpr size_t kChainMax = 4;
+constexpr size_t kListBytesMax = 64U << 10;  // as node_files.h reads it; some 1700 certificates
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kKeptS = 90LL * 86'400;  // so long after its end a token is remembered
 
@@ -80,35 +81,34 @@ Result<TokenRules> read_rules(const fs::path& file, bool* not_found) {
   return configuration(file.string() + ": is damaged; remove the directory of this token");
 }
 
-Result<std::vector<TokenUse>> read_uses(const fs::path& directory) {
+// Their fingerprints alone: a token may have thousands, and each newcomer makes this look.
+Result<std::vector<TokenUse>> list_uses(const fs::path& directory) {
   std::vector<TokenUse> uses;
   std::error_code failure;
   fs::directory_iterator entries(directory, failure);
   if (failure == std::errc::no_such_file_or_directory) return uses;
   for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
     const fs::path& file = entries->path();
-    if (file.extension() != ".pem" || !is_hex(file.stem().string())) continue;
-    struct stat info {};
-    const auto text = identity::read_small_file(file);
-    const auto certificate =
-        text ? identity::parse_certificate(*text) : Result<identity::CertificatePointer>(text.error());
-    if (!certificate || ::stat(file.c_str(), &info) != 0) {
-      // It counts all the same: a token is never good for more than it says.
-      uses.push_back({.name = "?", .fingerprint = file.stem().string(), .unix_s = 0});
-      continue;
-    }
-    uses.push_back({.name = identity::common_name(certificate->get()),
-                    .fingerprint = file.stem().string(),
-                    .unix_s = info.st_mtim.tv_sec});
+    if (file.extension() == ".pem" && is_hex(file.stem().string()))
+      uses.push_back({.name = "?", .fingerprint = file.stem().string()});
   }
   if (failure) return cannot(directory, failure.value());
-  std::ranges::sort(uses, {}, &TokenUse::unix_s);
   return uses;
 }
 
 }  // namespace
 
 std::string date_of(int64_t unix_s) { return base::utc_text(unix_s * kSecondNs); }
+
+void read_use(const fs::path& directory, TokenUse& use) {
+  const fs::path file = directory / "uses" / (use.fingerprint + ".pem");
+  struct stat info {};
+  // One that cannot be read counts all the same: a token is never good for more than it says.
+  const identity::CertificatePointer certificate = read_certificate(file);
+  if (!certificate || ::stat(file.c_str(), &info) != 0) return;
+  use.name = identity::common_name(certificate.get());
+  use.unix_s = info.st_mtim.tv_sec;
+}
 
 Error cannot(const fs::path& file, int error) {
   if (identity::is_shortage(error)) return identity::shortage(file, error);
@@ -233,6 +233,12 @@ Status Site::lock() {
   return configuration(directory_.string() + ": another 'sluice authority serve' runs there; stop that one");
 }
 
+Result<UniqueFd> Site::names_lock() const {
+  UniqueFd lock(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock || ::flock(lock.get(), LOCK_EX) != 0) return cannot(directory_, errno);
+  return lock;
+}
+
 // ---- tokens --------------------------------------------------------------------------------------
 
 Result<std::string> Site::add_token(const Token& token, TokenRules rules) {
@@ -264,7 +270,7 @@ Result<TokenState> Site::load_token(const std::string& id) const {
   const auto rules = read_rules(directory / "rules.toml", &not_found);
   if (!rules && not_found) return Error{ErrorCode::kUsage, "there is no token " + id};
   if (!rules) return rules.error();
-  auto uses = read_uses(directory / "uses");
+  auto uses = list_uses(directory / "uses");
   if (!uses) return uses.error();
   std::error_code ignored;
   return TokenState{.id = id,
@@ -283,6 +289,8 @@ Result<std::vector<TokenState>> Site::tokens() const {
     auto one = load_token(id);
     if (!one && one.error().code == ErrorCode::kUsage) continue;  // it is being made, or was just forgotten
     if (!one) return one.error();
+    for (TokenUse& use : one->uses) read_use(token_directory(id), use);
+    std::ranges::sort(one->uses, {}, &TokenUse::unix_s);
     all.push_back(std::move(*one));
   }
   if (failure) return cannot(directory_ / "tokens", failure.value());
@@ -302,12 +310,13 @@ Status Site::revoke_token(const std::string& id) {
 }
 
 void Site::forget_old_tokens(int64_t now_unix_s) const {
-  const auto all = tokens();
-  if (!all) return;
-  for (const TokenState& one : *all) {
-    std::error_code ignored;
-    if (one.rules.until_unix_s < now_unix_s - kKeptS) fs::remove_all(token_directory(one.id), ignored);
+  std::error_code failure;
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(directory_ / "tokens", failure)) {
+    const auto rules = read_rules(entry.path() / "rules.toml", nullptr);
+    if (rules && rules->until_unix_s < now_unix_s - kKeptS) old.push_back(entry.path());
   }
+  for (const fs::path& one : old) fs::remove_all(one, failure);
 }
 
 // ---- nodes ---------------------------------------------------------------------------------------
@@ -315,8 +324,8 @@ void Site::forget_old_tokens(int64_t now_unix_s) const {
 Status Site::revoke_node(const std::string& name) {
   if (!config::valid_node_name(name))
     return Error{ErrorCode::kUsage, "'" + base::printable(name) + "' is no node name"};
-  const UniqueFd alone(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!alone || ::flock(alone.get(), LOCK_EX) != 0) return cannot(directory_, errno);
+  const auto alone = names_lock();
+  if (!alone) return alone.error();
   const fs::path file = directory_ / "issued" / (name + ".pem");
   bool not_found = false;
   const auto text = identity::read_small_file(file, &not_found);
@@ -342,6 +351,11 @@ Status Site::revoke_node(const std::string& name) {
   if (failure) return cannot(directory_ / "revoked", failure.value());
   const auto list = make_list({.certificate = chain_.front().get(), .key = key_.get()}, revoked);
   if (!list) return list.error();
+  if (list->size() > kListBytesMax)
+    return configuration(
+        "the list of revoked certificates would be longer than nodes read (64 KiB); give nodes certificates "
+        "of "
+        "a shorter life, or make another authority");
   if (Status status =
           identity::write_small_file(directory_ / "crl.pem", *list, 0644, identity::Replace::kYes);
       !status)

@@ -53,7 +53,7 @@ struct TokenState {
   std::string id;
   TokenRules rules;
   bool revoked = false;
-  std::vector<TokenUse> uses;  // the oldest first
+  std::vector<TokenUse> uses;
 
   // "usable", "used", "expired", "revoked"
   std::string word(int64_t now_unix_s) const;
@@ -92,6 +92,7 @@ class Site {
 
   // `rules` without the public key, which is the token's.
   Result<std::string> add_token(const Token& token, TokenRules rules);
+  // The oldest first, and so are their uses.
   Result<std::vector<TokenState>> tokens() const;
   Status revoke_token(const std::string& id);
   // kPeerUntrusted: refused, with a reason that only who has the token hears.
@@ -105,11 +106,13 @@ class Site {
  private:
   Site() = default;
   std::filesystem::path token_directory(const std::string& id) const { return directory_ / "tokens" / id; }
-  Result<TokenState> load_token(const std::string& id) const;
+  Result<TokenState> load_token(const std::string& id) const;  // of uses the fingerprints alone
   Status check(const TokenState& token, const Asked& asked, int64_t now_unix_s) const;
   Status check_name(const TokenState& token, const Wish& wish, int64_t now_unix_s) const;
   Result<std::string> sign(const TokenState& token, const Asked& asked) const;
   Result<Enrolled> answer(const std::string& certificate_pem) const;
+  // Held while a name is given or taken back; nobody holds it for long.
+  Result<UniqueFd> names_lock() const;
   void forget_old_tokens(int64_t now_unix_s) const;
 
   std::filesystem::path directory_;

@@ -66,6 +66,7 @@ void add_completion_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);
 void add_node_log_level(CLI::App& node, Context& context);  // node log-level
 void add_node_topology(CLI::App& node, Context& context);   // node topology
+void add_node_enrol(CLI::App& node, Context& context);      // node enrol
 void add_node_run(CLI::App& node, Context& context);        // node run
 void add_node_commands(CLI::App& app, Context& context);
 void add_trust_commands(CLI::App& node, Context& context);  // node trust, distrust, allow, rotate

@@ -83,6 +83,7 @@ constexpr Example kExamples[] = {
     {"node init", "sluice node init /etc/sluice --export data=/srv/data:rw", "a node on this host's sockets"},
     {"node init", "sluice node init /etc/sluice --enrol @token --at hub.example.org:7401",
      "signed by an authority"},
+    {"node enrol", "sluice node enrol @token", "it keeps its key"},
     {"node run", "sluice node run --ephemeral --enrol @token -- sluice send run42 beta:data/",
      "a node for one command"},
     {"node trust", "sluice node trust beta beta.pem --address beta.example.org:7400", "pin its key"},

@@ -371,12 +371,14 @@ void add_init(CLI::App& node, Context& context) {
 }  // namespace
 
 void add_node_commands(CLI::App& app, Context& context) {
-  CLI::App* node = app.add_subcommand("node",
-                                      "The node itself: setup, init, run, trust, distrust, allow, rotate, "
-                                      "show, topology, log-level, reference");
+  CLI::App* node =
+      app.add_subcommand("node",
+                         "The node itself: setup, init, enrol, run, trust, distrust, allow, rotate, "
+                         "show, topology, log-level, reference");
   node->require_subcommand(1);
   add_setup(*node, context);
   add_init(*node, context);
+  add_node_enrol(*node, context);
   add_node_run(*node, context);
   add_trust_commands(*node, context);
   add_node_log_level(*node, context);

@@ -1,5 +1,6 @@
 # Nodes that a site's authority enrols by tokens, without one pinned file; and those that live as long as a command.
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
 import pathlib
 import signal
@@ -11,7 +12,8 @@ import tempfile
 import pytest
 from harness import wait_until
 from harness.group import group_missing
-from harness.system import same_bytes
+from harness.slurm import Slurm, slurm_missing
+from harness.system import run, same_bytes
 from sites import DATA_ADDRESSES, DOMAIN, Site, own_network
 
 _reason = group_missing()
@@ -74,6 +76,23 @@ def test_an_address_that_changes_is_read_anew(site, nodes):
     site.write_addresses()
     alpha.must("ls", "beta:")
     assert beta.control.running()
+
+
+def test_a_node_that_is_there_is_enrolled_with_the_key_that_it_has(site, nodes):
+    """By a certificate of its own it is a stranger, by the authority's it is not; a second time renews it."""
+    alpha = nodes[0]
+    directory = site.base / "old"
+    run([site.binaries / "sluice", "node", "init", directory, "--name", "old"])
+    before = (directory / "identity/key.pem").read_bytes()
+    command = [site.binaries / "sluice", "--json", "--node", directory, "node", "enrol"]
+    refused(subprocess.run([*command, site.token("--name", "older")[0]], capture_output=True, text=True, check=False),
+            _USAGE, "is for older")  # fmt: skip
+    for restart in (True, False):
+        made = json.loads(run([*command, site.token("--name", "old")[0]]))
+        assert made["restart"] is restart and made["set_by_hand"] == ""
+    assert (directory / "identity/key.pem").read_bytes() == before
+    assert alpha.json("node", "show")[1]["peers"] == []
+    assert f'ca_domain = "{DOMAIN}"\n' in (directory / "node.toml").read_text()
 
 
 def test_a_token_is_good_once_also_after_a_restart_of_the_server(site):
@@ -184,6 +203,28 @@ def test_without_a_command_it_runs_until_a_signal(site, parent):
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=120)
     assert process.returncode == 0 and list(parent.iterdir()) == []
+
+
+@pytest.mark.skipif(slurm_missing() is not None, reason=str(slurm_missing()))
+def test_a_job_of_slurm_brings_its_own_node(site, nodes, parent):
+    """As the recipe in docs/FLEET.md: nobody's job, and nothing of the node stays."""
+    beta = nodes[1]
+    given = parent / "given"
+    given.mkdir()
+    (given / "in").write_bytes(os.urandom(_MIB))
+    given.chmod(0o755)
+    (parent / "token").write_text(site.token("--name", "job-*", "--uses", "2", "--certificate-for", "1h")[0])
+    words = [*ephemeral(site, parent, "--enrol", f"@{parent}/token", "--export", f"given={given}:r"),
+             "--name", "job-$SLURM_JOB_ID", "--", site.binaries / "sluice", "send", given / "in", "beta:data/of-slurm"]  # fmt: skip
+    with Slurm(user="nobody") as slurm:
+        made = slurm.submit(f"#!/bin/sh\n#SBATCH -o {parent}/out\nexec {' '.join(map(str, words))}\n")
+        assert made.returncode == 0, made.stderr
+        number = made.stdout.strip()
+        job = wait_until(lambda: (job := slurm.job(number)).get("JobState") in ("COMPLETED", "FAILED") and job, 60, "it ends")
+        assert job["JobState"] == "COMPLETED", (parent / "out").read_text()
+    assert same_bytes(given / "in", beta.export() / "of-slurm")
+    assert sorted(one.name for one in parent.iterdir()) == ["given", "out", "token"]
+    assert {one["name"] for one in site.audit() if one["event"] == "enrolled"} >= {f"job-{number}"}
 
 
 def test_a_revoked_node_is_a_stranger_where_the_list_is(site, nodes):
