@@ -19,7 +19,7 @@ from sites import DATA_ADDRESSES, DOMAIN, Site, own_network
 _reason = group_missing()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 _MIB = 1 << 20
-_USAGE, _UNTRUSTED, _UNREACHABLE = 2, 5, 6
+_USAGE, _DAEMON, _UNTRUSTED, _UNREACHABLE = 2, 4, 5, 6
 _NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all",
            "--no-new-privs"]  # fmt: skip
 
@@ -189,6 +189,20 @@ def test_its_command_is_told_of_a_signal_and_nothing_stays(site, parent):
     wait_until(ready.exists, 60, "the command runs")
     process.send_signal(signal.SIGTERM)
     assert process.wait(120) == 7
+    assert [one.name for one in parent.iterdir()] == ["ready"]
+
+
+def test_a_daemon_that_dies_ends_the_command(site, parent):
+    ready = parent / "ready"
+    token, _ = site.token("--name", "job-9")
+    command = ["sh", "-c", f"touch {ready}; exec sleep 600"]
+    process = subprocess.Popen([*ephemeral(site, parent, "--enrol", token), "--", *command], stderr=subprocess.PIPE, text=True)
+    wait_until(ready.exists, 60, "the command runs")
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    control = [pid for pid in children if pathlib.Path(f"/proc/{pid}/comm").read_text() == "sluice-control\n"]
+    os.kill(int(control[0]), signal.SIGKILL)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == _DAEMON and "sluice-control ended with status 137" in error
     assert [one.name for one in parent.iterdir()] == ["ready"]
 
 
