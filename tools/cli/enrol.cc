@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/enrol.h"
 
+#include <CLI/CLI.hpp>
 #include <istream>
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,16 @@ Error error_of(const Heard& heard) {
 }
 
 }  // namespace
+
+void add_enrol_options(CLI::App& command, EnrolFlags& flags) {
+  command
+      .add_option("--enrol", flags.token,
+                  "Have its key signed, by a token of the authority's holder: itself, @FILE, or - for the "
+                  "standard input")
+      ->type_name("TOKEN");
+  command.add_option("--at", flags.at, "Where the authority's holder serves, if the token does not say so")
+      ->type_name("HOST:PORT");
+}
 
 Result<site::Token> token_of(const Context& context, const EnrolFlags& flags) {
   if (flags.token == "-") {

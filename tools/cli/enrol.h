@@ -10,6 +10,10 @@
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace sluice::cli {
 
 struct Context;
@@ -19,6 +23,9 @@ struct EnrolFlags {
   std::string at;
   uint32_t timeout_s = 60;
 };
+
+// --enrol and --at, of a command that makes a node.
+void add_enrol_options(CLI::App& command, EnrolFlags& flags);
 
 // kUsage: it is none, or the file cannot be read.
 Result<site::Token> token_of(const Context& context, const EnrolFlags& flags);

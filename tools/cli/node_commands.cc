@@ -346,15 +346,7 @@ void add_init(CLI::App& node, Context& context) {
       ->add_option("--export", flags->exports, "Directory that may be read, written or both; repeat for each")
       ->type_name("NAME=PATH[:r|w|rw|rm|wm|rwm]")
       ->allow_extra_args(false);
-  command
-      ->add_option("--enrol", flags->enrol.token,
-                   "Have its key signed, by a token of the authority's holder: itself, @FILE, or - for the "
-                   "standard input")
-      ->type_name("TOKEN");
-  command
-      ->add_option("--at", flags->enrol.at,
-                   "Where the authority's holder serves, if the token does not say so")
-      ->type_name("HOST:PORT");
+  add_enrol_options(*command, flags->enrol);
   command->add_option("--addresses-file", options.addresses_file, "File that says where peers listen")
       ->type_name("FILE");
   command->add_flag("--service", flags->service,

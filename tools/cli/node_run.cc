@@ -287,15 +287,7 @@ void add_node_run(CLI::App& node, Context& context) {
       "run",
       "Run a node as long as a command, on sockets and without root: inside an allocation of a cluster");
   command->add_flag("--ephemeral", flags->ephemeral, "It has a private directory, which goes with it");
-  command
-      ->add_option("--enrol", flags->enrol.token,
-                   "Token of the authority's holder: itself, @FILE, or - for the "
-                   "standard input")
-      ->type_name("TOKEN");
-  command
-      ->add_option("--at", flags->enrol.at,
-                   "Where the authority's holder serves, if the token does not say so")
-      ->type_name("HOST:PORT");
+  add_enrol_options(*command, flags->enrol);
   command->add_option("--enrol-timeout", flags->enrol.timeout_s, "Seconds for the enrolment (default 60)")
       ->transform(arguments::whole(1, 3600))
       ->type_name("S");
