@@ -1,4 +1,4 @@
-// sluice session list|show|wait|pause|continue|cancel|limit|priority, sluice verify, sluice counters.
+// sluice session list|show|wait|pause|continue|cancel|limit|priority, sluice counters.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -263,48 +263,6 @@ Result<int> prioritize(const Context& context, const SessionFlags& flags) {
   return 0;
 }
 
-Result<int> verify(const Context& context, const SessionFlags& flags) {
-  auto client = connect_to_node(context.node_directory());
-  if (!client) return client.error();
-  if (const auto session = (*client)->show(flags.id)) {
-    if (const Status status = bring_back_files(context, *session); !status) return status.error();
-  }
-  std::vector<api::VerifyProgress> verdicts;
-  std::string text;
-  Environment& environment = context.environment;
-  const bool shows = environment.err_is_terminal && !flags.quiet;
-  const Status status = (*client)->verify(flags.id, [&](const api::VerifyProgress& progress) {
-    if (!progress.done()) {
-      if (shows) {
-        environment.err << fmt::format("\r\x1b[K{}  {} of {}", printable(progress.file()),
-                                       format_bytes(progress.bytes_checked()),
-                                       format_bytes(progress.bytes_total()))
-                        << std::flush;
-      }
-      return;
-    }
-    verdicts.push_back(progress);
-    text += progress.good()
-                ? fmt::format("{}: good, {} bytes {}\n", printable(progress.file()), progress.bytes_checked(),
-                              progress.digest())
-                : fmt::format("{}: BAD: {}\n", printable(progress.file()), printable(progress.problem()));
-  });
-  if (shows) environment.err << "\r\x1b[K" << std::flush;
-  if (!status) return status.error();
-  if (const uint64_t names = verdicts.empty() ? 0 : verdicts.back().names_unchecked(); names != 0)
-    text += fmt::format(
-        "not checked: {} that travelled in packs, whose digests are not kept, or did not arrive; "
-        "compare them with sluice send --sync --checksum --dry-run\n",
-        base::counted(names, "name"));
-  context.print(api::verify_json(verdicts), text);
-  const auto bad = std::count_if(verdicts.begin(), verdicts.end(), [](const auto& v) { return !v.good(); });
-  if (bad == 0) return 0;
-  environment.err << fmt::format(
-      "sluice: {} of {} could not be verified: see above, or send what is bad again\n", bad,
-      base::counted(verdicts.size(), "file"));
-  return static_cast<int>(ErrorCode::kIntegrity);
-}
-
 Result<int> counters(const Context& context) {
   auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
@@ -382,15 +340,7 @@ void add_session_commands(CLI::App& app, Context& context) {
       ->type_name("C")
       ->transform(arguments::whole(0, 255));
   waiting->add_flag("-q,--quiet", flags->quiet, "Show no progress");
-  auto checked = std::make_shared<SessionFlags>();
-  CLI::App* verifying = app.add_subcommand(
-      "verify", "Read a session's files at this node back and compare them with the journal");
-  verifying->add_option("id", checked->id, "Session, as 'sluice session list' shows it")
-      ->required()
-      ->type_name("ID");
-  verifying->add_flag("-q,--quiet", checked->quiet, "Show no progress");
-  verifying->callback(
-      [&context, checked] { context.action = [&context, checked] { return verify(context, *checked); }; });
+  add_verify_command(app, context);
   app.add_subcommand("counters", "Show the counters of the dataplane")->callback([&context] {
     context.action = [&context] { return counters(context); };
   });

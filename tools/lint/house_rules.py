@@ -9,6 +9,7 @@ import re
 import subprocess
 
 import cxx
+from arrows import ARROWS, ARROWS_OF_TESTS
 
 LINES_MAX = 400
 FUNCTION_LINES_MAX = 70  # from the first line of its head to its last brace
@@ -51,100 +52,6 @@ CONTROL_TEST_MAY = CORE_TEST_MAY + ("unistd.h", "csignal", "cstdio", "cstdlib", 
 # Of dataplane/net the lanes see datagrams, so that something else than a device can carry them. Their tests and
 # fuzzers make frames.
 LANE_SEES_OF_NET = {"address.h", "buffer.h", "datagram_queue.h", "port.h"}
-
-# Which folders a folder may include, besides itself. The longest matching name counts. Arrows run one
-# way: tools, perf -> control -> dataplane/board -> dataplane/core; dataplane -> storage -> core. Within
-# control: api -> node -> runtime -> what performs (attach, exports, journal, peer) -> transfer -> leg -> its two
-# ends (source, destination) -> words -> what these decide by (board, catalog, deadline, parts, rate, recovery, selection).
-# An end never sees a leg, so that one may have several.
-_BASE = {"dataplane/base", "dataplane/base/config", "dataplane/base/options"}
-_PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
-_DECIDES = {"control/board", "control/catalog", "control/deadline", "control/parts", "control/rate",
-            "control/recovery", "control/selection", "control/verdict"}  # fmt: skip
-_TRANSFER = {"control/words", "control/source", "control/destination", "control/leg", "control/transfer"}
-_PERFORMS = {"control/async", "control/audit", "control/attach", "control/exports", "control/grant", "control/identity",
-             "control/journal", "control/names", "control/peer", "control/tree", "control/users"}  # fmt: skip
-ARROWS = {
-    "dataplane/base": set(),
-    "dataplane/base/options": {"dataplane/base", "dataplane/core"},
-    "dataplane/base/config": {"dataplane/base", "dataplane/base/options", "dataplane/core"},
-    "dataplane/base/arguments": {"dataplane/base"},
-    "dataplane/base/daemon": {"dataplane/base", "dataplane/base/arguments"},
-    "dataplane/base/sandbox": {"dataplane/base"},
-    "dataplane/core": {"dataplane/base"},
-    "dataplane/crc": {"dataplane/base", "dataplane/core"}, "dataplane/crc/plain": set(),
-    "dataplane/coding": {"dataplane/base", "dataplane/core", "dataplane/crc"},
-    "dataplane/seal": {"dataplane/base", "dataplane/core", "dataplane/crc"},
-    "dataplane/board": {"dataplane/base", "dataplane/core"},
-    "storage": {"dataplane/base", "dataplane/core", "dataplane/crc"},
-    "dataplane/net": _BASE | {"dataplane/core", "dataplane/board"},
-    "dataplane/memif": {"dataplane/base", "dataplane/net"},
-    "dataplane/dpdk": _BASE | {"dataplane/core", "dataplane/board", "dataplane/net", "dataplane/memif"},
-    "dataplane/udp": _BASE | {"dataplane/core", "dataplane/board", "dataplane/net"},
-    "dataplane/lane": _PLAIN | {"dataplane/coding", "dataplane/net", "dataplane/seal", "storage"},
-    "dataplane": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "dataplane/net", "dataplane/memif", "dataplane/dpdk", "dataplane/udp", "dataplane/coding", "dataplane/seal",
-                         "dataplane/lane", "storage"},
-    "control/proto": {"dataplane/base", "dataplane/base/options", "control/catalog", "control/names", "control/words"},
-    "control/async": {"dataplane/base"},
-    "control/receipt": {"dataplane/base", "control/identity", "control/proto"},
-    "control/audit": {"dataplane/base", "control/names", "control/transfer", "control/words"},
-    "control/catalog": {"dataplane/base", "control/selection"},
-    "control/tree": {"dataplane/base", "dataplane/core", "control/catalog", "control/proto"},
-    "control/deadline": {"dataplane/base", "dataplane/base/options", "control/rate"},
-    "control/names": {"dataplane/base"},
-    "control/rate": {"dataplane/base", "dataplane/base/options", "dataplane/core"},
-    "control/selection": {"dataplane/base"},
-    "control/recovery": {"dataplane/base", "dataplane/core", "dataplane/crc", "dataplane/board"},
-    "control/parts": {"dataplane/base", "control/recovery"},
-    "control/verdict": {"dataplane/base", "control/board", "control/rate"},
-    "control/board": {"dataplane/base", "dataplane/base/options", "dataplane/core", "dataplane/board", "control/rate", "control/recovery"},
-    "control/words": {"dataplane/base", "dataplane/base/options", "dataplane/core", "dataplane/board"} | _DECIDES,
-    "control/source": {"dataplane/base", "dataplane/core", "dataplane/board", "control/words"} | _DECIDES,
-    "control/destination": {"dataplane/base", "dataplane/core", "dataplane/board", "control/words"} | _DECIDES,
-    "control/leg": {"dataplane/base", "dataplane/core", "dataplane/board", "control/words", "control/source",
-                    "control/destination"} | _DECIDES,
-    "control/transfer": {"dataplane/base", "dataplane/core", "dataplane/board"} | _TRANSFER | _DECIDES,
-    "control/attach": _PLAIN | {"control/async", "control/board"},
-    "control/identity": _BASE | {"dataplane/core"},
-    "control/grant": _BASE | {"control/identity", "control/peer", "control/proto", "control/words"},
-    "control/lease": {"dataplane/base", "control/words"},
-    "control/site": _BASE | {"control/identity", "control/proto"},
-    "control/enrol": _BASE | {"dataplane/base/arguments", "dataplane/base/daemon", "dataplane/base/sandbox", "control/identity", "control/peer", "control/site"},
-    "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names", "control/selection",
-                             "control/tree"},
-    "control/users": _BASE | {"dataplane/base/sandbox", "control/catalog", "control/exports", "control/names", "control/proto"},
-    "control/journal": {"dataplane/base", "dataplane/base/options", "dataplane/core", "control/proto", "control/selection", "control/words"},
-    "control/peer": _BASE | {"dataplane/core", "control/identity", "control/names", "control/proto", "control/words"},
-    "control/node/queue": {"dataplane/base"},
-    "control/runtime": _PLAIN | {"control/node/queue"} | _TRANSFER | _DECIDES | _PERFORMS,
-    "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer", "control/words"},
-    "control/exporter": _BASE | {"control/metrics"},
-    "control/node": _PLAIN | {"control/lease", "control/node/queue", "control/runtime", "control/metrics", "control/proto"} | _TRANSFER | _DECIDES | _PERFORMS,
-    "control/client": _BASE | {"control/proto"},
-    "control/api": {"dataplane/base", "dataplane/base/options", "dataplane/base/sandbox", "dataplane/core", "control/async", "control/audit", "control/exports", "control/identity", "control/names", "control/proto", "control/selection",
-                    "control/transfer", "control/words", "control/node"},
-    "control": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
-                         "control/exporter", "control/receipt"}
-               | _DECIDES | _PERFORMS,
-    "tools/fleet/plan": set(),
-    "tools/fleet": {"dataplane/base", "tools/fleet/plan"},
-    "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/client", "control/proto", "control/identity", "control/metrics",
-                         "control/names", "control/receipt", "control/selection", "control/site", "tools/doctor", "tools/fleet", "tools/fleet/plan"},
-    "tools/doctor": _BASE | {"control/client", "control/identity"},
-    "tools": None,  # anything
-    "perf": None,
-}  # fmt: skip
-# What tests and fuzzers of a folder may include besides.
-ARROWS_OF_TESTS = {
-    "dataplane/crc/plain": {"dataplane/crc"},  # the same sums another way
-    "control/tree": {"dataplane/crc"},
-    "control/source": {"control/transfer", "control/leg"},  # the fixture of a whole transfer plays the peer
-    "control/destination": {"control/transfer", "control/leg"},
-    "dataplane/dpdk": {"dataplane/base/sandbox"},  # a memif comes and goes under it
-    "tools/cli": {"dataplane/base/daemon", "control/api"},  # the documents name the daemons' options; the real server answers
-    "control/client": {"control/api"},  # the real server answers calls
-    "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for
-}
 
 
 def tracked_files(root):
@@ -213,7 +120,7 @@ def _include_problem(name, bracket, header):
     if bracket == "<" or here is None or there is None or here == there or ARROWS[here] is None:
         return None
     if there not in ARROWS[here] and not (_is_test(name) and there in ARROWS_OF_TESTS.get(here, ())):
-        return f"{here} includes {header}; arrows run one way (ARROWS in tools/lint/house_rules.py)"
+        return f"{here} includes {header}; arrows run one way (ARROWS in tools/lint/arrows.py)"
     return None
 
 

@@ -63,7 +63,8 @@ add_custom_command(OUTPUT ${library}
   COMMENT "cargo: the crate raptorq" VERBATIM)
 add_custom_target(sluice_raptorq_crate DEPENDS ${library})
 add_custom_target(sluice-vendor
-  COMMAND ${SLUICE_CARGO} vendor --locked --quiet --manifest-path ${crate}/Cargo.toml ${CMAKE_BINARY_DIR}/vendor
+  COMMAND ${SLUICE_CARGO} vendor --locked --quiet --manifest-path ${crate}/Cargo.toml
+    --sync ${CMAKE_SOURCE_DIR}/tools/manifest/blake3/Cargo.toml ${CMAKE_BINARY_DIR}/vendor
   VERBATIM)
 add_library(sluice_raptorq INTERFACE)
 add_dependencies(sluice_raptorq sluice_raptorq_crate)

@@ -1,0 +1,25 @@
+// One digest of some bytes that come one piece behind the other.
+//
+// Any thread, one at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "tools/manifest/kind.h"
+
+namespace sluice::manifest {
+
+class Digest {
+ public:
+  virtual ~Digest() = default;
+  virtual void add(const void* data, size_t bytes) = 0;
+  virtual std::string hex() = 0;  // lower case; once, at the end
+};
+
+// kConfiguration: this program, or this host's OpenSSL, has none of that kind.
+Result<std::unique_ptr<Digest>> begin_digest(Kind kind);
+
+}  // namespace sluice::manifest

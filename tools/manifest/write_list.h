@@ -1,0 +1,34 @@
+// A list of the files beneath a directory with their digests, made anew.
+//
+// Blocking; makes threads of its own, which end before the call does. The list gets its name when it is whole
+// and on the disk.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "tools/manifest/check.h"
+
+namespace sluice::manifest {
+
+struct WriteOptions {
+  std::filesystem::path path;  // a directory, or one file
+  std::filesystem::path list;
+  Format format = Format::kSum;
+  std::vector<Kind> kinds;
+  size_t jobs = 1;
+  bool replace = false;  // a list that is there
+};
+
+struct Written {
+  uint64_t files = 0;
+  uint64_t others = 0;  // links, pipes and the like, which have no digest
+  uint64_t unreadable = 0;
+  bool interrupted = false;
+};
+
+// Nothing is written where a file could not be read (`on_finding` was told which), or if it was interrupted.
+Result<Written> write_list(const WriteOptions& options, Pace& pace, const OnFinding& on_finding);
+
+}  // namespace sluice::manifest
