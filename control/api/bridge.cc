@@ -35,6 +35,8 @@ grpc::StatusCode grpc_code(ErrorCode code) {
       return grpc::StatusCode::DATA_LOSS;
     case ErrorCode::kPartial:
     case ErrorCode::kAttributes:
+    case ErrorCode::kSuperseded:
+    case ErrorCode::kMoved:
       return grpc::StatusCode::ABORTED;
     case ErrorCode::kCancelled:
       return grpc::StatusCode::CANCELLED;
