@@ -8,11 +8,11 @@
 
 #include "control/enrol/enrol.h"
 #include "control/identity/authority.h"
+#include "control/identity/hex.h"
 #include "control/identity/node_files.h"
 #include "control/identity/rotation.h"
 #include "control/peer/framing.h"
 #include "control/peer/stream.h"
-#include "control/site/hex.h"
 #include "control/site/words.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/text.h"
@@ -99,7 +99,7 @@ asio::awaitable<Result<site::Enrolled>> ask(site::Token token, Newcomer newcomer
       .token = site::token_id(*site::public_key_of(token)),
       .name = newcomer.name,
       .fingerprint = self->fingerprint,
-      .binding = site::to_hex({reinterpret_cast<const char*>(binding.data()), binding.size()})};
+      .binding = identity::to_hex({reinterpret_cast<const char*>(binding.data()), binding.size()})};
   const auto signature = site::sign_wish(token, wish);
   if (!signature) co_return signature.error();
   const site::Request request{.token = wish.token, .name = wish.name, .signature = *signature};

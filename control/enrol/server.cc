@@ -14,7 +14,7 @@
 #include "control/peer/framing.h"
 #include "control/peer/handshake_pace.h"
 #include "control/peer/stream.h"
-#include "control/site/hex.h"
+#include "control/identity/hex.h"
 #include "control/site/words.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/log.h"
@@ -135,7 +135,7 @@ Outcome answer(State& state, peer::Stream& stream, EVP_PKEY* key, const std::str
         .wish = {.token = request->token,
                  .name = request->name,
                  .fingerprint = outcome.fingerprint,
-                 .binding = site::to_hex({reinterpret_cast<const char*>(binding.data()), binding.size()})},
+                 .binding = identity::to_hex({reinterpret_cast<const char*>(binding.data()), binding.size()})},
         .signature = request->signature,
         .key = key};
     outcome.result = state.site.enrol(asked, std::time(nullptr));

@@ -5,13 +5,14 @@
 
 #include "control/grant/grant.h"
 #include "control/identity/certificate.h"
+#include "control/identity/hex.h"
 #include "dataplane/base/config/config.h"
 
 namespace sluice::grant {
 
 bool is_party(const std::string& text) {
   if (text.starts_with(kByAuthority)) return config::valid_node_name(text.substr(kByAuthority.size()));
-  return text.size() == kFingerprintDigits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return text.size() == kFingerprintDigits && identity::is_hex(text);
 }
 
 bool is_party(const std::string& party, const identity::Peer& peer, const identity::Peer& signer) {

@@ -12,6 +12,7 @@
 #include <cctype>
 #include <ctime>
 
+#include "control/identity/hex.h"
 #include "control/identity/successor.h"
 
 namespace sluice::identity {
@@ -155,13 +156,7 @@ Result<std::string> fingerprint_of(X509* certificate) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(der, static_cast<size_t>(size), digest);
   OPENSSL_free(der);
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string text;
-  for (const unsigned char byte : digest) {
-    text += kHex[byte >> 4];
-    text += kHex[byte & 15];
-  }
-  return text;
+  return to_hex({reinterpret_cast<const char*>(digest), sizeof digest});
 }
 
 std::string common_name(X509* certificate) {

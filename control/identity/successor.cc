@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "control/identity/hex.h"
 #include "control/identity/node_files.h"
 #include "control/identity/signature.h"
 
@@ -76,7 +77,7 @@ std::optional<Statement> statement_in(X509* certificate) {
   const auto read = std::from_chars(until.data(), until.data() + until.size(), statement.until_unix_s);
   const bool good = read.ec == std::errc() && read.ptr == until.data() + until.size() &&
                     statement.until_unix_s > 0 && statement.former_fingerprint.size() == kFingerprintDigits &&
-                    statement.former_fingerprint.find_first_not_of("0123456789abcdef") == std::string::npos;
+                    is_hex(statement.former_fingerprint);
   return good ? std::optional(statement) : std::nullopt;
 }
 

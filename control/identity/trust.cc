@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "control/identity/hex.h"
 #include "control/identity/node_files.h"
 #include "control/identity/successor.h"
 #include "dataplane/base/utc.h"
@@ -16,9 +17,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr size_t kChainMax = 8;  // that a peer of an authority is remembered with
 
-bool is_fingerprint(const std::string& text) {
-  return text.size() == kFingerprintDigits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
+bool is_fingerprint(const std::string& text) { return text.size() == kFingerprintDigits && is_hex(text); }
 
 fs::path bars_of(const fs::path& node_directory) { return node_directory / "distrusted"; }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "control/identity/hex.h"
 #include "control/identity/node_files.h"
-#include "control/site/hex.h"
 #include "control/site/issue.h"
 #include "control/site/parts.h"
 #include "control/site/site.h"
@@ -98,7 +98,7 @@ Result<Enrolled> Site::enrol(const Asked& asked, int64_t now_unix_s) {
   const Error unknown = untrusted("this token is not known to the authority " + base::printable(subject_) +
                                   ", or was not signed with; ask its holder for another");
   if (!valid_token_id(asked.wish.token) || asked.wish.fingerprint.size() != identity::kFingerprintDigits ||
-      !is_hex(asked.wish.fingerprint))
+      !identity::is_hex(asked.wish.fingerprint))
     return unknown;
   const auto token = load_token(asked.wish.token);
   if (!token && token.error().code == ErrorCode::kUsage) return unknown;

@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "control/identity/authority.h"
+#include "control/identity/hex.h"
 #include "control/identity/node_files.h"
-#include "control/site/hex.h"
 #include "control/site/issue.h"
 #include "control/site/parts.h"
 #include "dataplane/base/config/config.h"
@@ -75,8 +75,9 @@ Result<TokenRules> read_rules(const fs::path& file, bool* not_found) {
                    .uses_max = number("uses"),
                    .lifetime_s = number("certificate_s"),
                    .replaces = (*table)["replaces"].value_or(false)};
-  const bool good = rules.public_key.size() == identity::kFingerprintDigits && is_hex(rules.public_key) &&
-                    valid_pattern(rules.pattern) && rules.uses_max > 0 && rules.lifetime_s > 0;
+  const bool good = rules.public_key.size() == identity::kFingerprintDigits &&
+                    identity::is_hex(rules.public_key) && valid_pattern(rules.pattern) &&
+                    rules.uses_max > 0 && rules.lifetime_s > 0;
   if (good) return rules;
   return configuration(file.string() + ": is damaged; remove the directory of this token");
 }
@@ -89,7 +90,7 @@ Result<std::vector<TokenUse>> list_uses(const fs::path& directory) {
   if (failure == std::errc::no_such_file_or_directory) return uses;
   for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
     const fs::path& file = entries->path();
-    if (file.extension() == ".pem" && is_hex(file.stem().string()))
+    if (file.extension() == ".pem" && identity::is_hex(file.stem().string()))
       uses.push_back({.name = "?", .fingerprint = file.stem().string()});
   }
   if (failure) return cannot(directory, failure.value());

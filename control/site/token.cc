@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "control/identity/certificate.h"
+#include "control/identity/hex.h"
 #include "control/identity/sha256.h"
 #include "control/identity/signature.h"
-#include "control/site/hex.h"
 #include "dataplane/base/config/config.h"
 
 namespace sluice::site {
@@ -99,7 +99,7 @@ Result<Token> make_token(std::string authority, std::string address, std::string
 
 std::string to_text(const Token& token) {
   std::string bytes =
-      from_hex(token.authority) + token.seed + with_length(token.address) + with_length(token.name);
+      identity::from_hex(token.authority) + token.seed + with_length(token.address) + with_length(token.name);
   bytes += identity::sha256_of(bytes).substr(0, kCheckBytes);
   return std::string(kBegin) + base64url(bytes);
 }
@@ -118,7 +118,7 @@ Result<Token> parse_token(std::string_view text) {
   const std::string_view check = rest.substr(rest.size() - kCheckBytes);
   rest.remove_suffix(kCheckBytes);
   if (identity::sha256_of(rest).substr(0, kCheckBytes) != check) return wrong("it was cut off or mistyped");
-  Token token{.authority = to_hex(rest.substr(0, kKeyBytes)),
+  Token token{.authority = identity::to_hex(rest.substr(0, kKeyBytes)),
               .seed = std::string(rest.substr(kKeyBytes, kKeyBytes)),
               .address = {},
               .name = {}};
@@ -136,14 +136,14 @@ Result<std::string> public_key_of(const Token& token) {
   size_t size = raw.size();
   if (!key || EVP_PKEY_get_raw_public_key(key.get(), raw.data(), &size) != 1 || size != raw.size())
     return Error{ErrorCode::kInternal, "the key of a token cannot be used: " + identity::openssl_reason()};
-  return to_hex({reinterpret_cast<const char*>(raw.data()), raw.size()});
+  return identity::to_hex({reinterpret_cast<const char*>(raw.data()), raw.size()});
 }
 
 std::string token_id(const std::string& public_key) {
-  return to_hex(identity::sha256_of(from_hex(public_key))).substr(0, kTokenIdDigits);
+  return identity::to_hex(identity::sha256_of(identity::from_hex(public_key))).substr(0, kTokenIdDigits);
 }
 
-bool valid_token_id(std::string_view text) { return text.size() == kTokenIdDigits && is_hex(text); }
+bool valid_token_id(std::string_view text) { return text.size() == kTokenIdDigits && identity::is_hex(text); }
 
 Result<std::string> sign_wish(const Token& token, const Wish& wish) {
   const identity::KeyPointer key = key_of(token);
@@ -153,7 +153,7 @@ Result<std::string> sign_wish(const Token& token, const Wish& wish) {
 }
 
 bool wish_is_signed(const std::string& public_key, const Wish& wish, std::string_view signature) {
-  const std::string raw = from_hex(public_key);
+  const std::string raw = identity::from_hex(public_key);
   const identity::KeyPointer key(EVP_PKEY_new_raw_public_key(
       EVP_PKEY_ED25519, nullptr, reinterpret_cast<const unsigned char*>(raw.data()), raw.size()));
   const std::unique_ptr<EVP_MD_CTX, ContextDeleter> context(EVP_MD_CTX_new());

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::site {
+namespace sluice::identity {
 
 inline bool is_hex(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -31,4 +31,4 @@ inline std::string from_hex(std::string_view text) {
   return bytes;
 }
 
-}  // namespace sluice::site
+}  // namespace sluice::identity
