@@ -9,14 +9,14 @@
 #include <map>
 
 #include "control/enrol/enrol.h"
+#include "control/identity/hex.h"
 #include "control/identity/node_files.h"
+#include "control/peer/accepting.h"
 #include "control/peer/callers.h"
 #include "control/peer/framing.h"
 #include "control/peer/handshake_pace.h"
 #include "control/peer/stream.h"
-#include "control/identity/hex.h"
 #include "control/site/words.h"
-#include "dataplane/base/config/config.h"
 #include "dataplane/base/log.h"
 #include "dataplane/base/text.h"
 
@@ -30,34 +30,6 @@ constexpr uint32_t kCallTimeoutMs = 30'000;  // from being accepted to the answe
 // A site may be behind one address.
 constexpr peer::Callers::Limits kCallersMax = {
     .strangers = 512, .strangers_of_address = 256, .at_known_addresses = 256, .idle_of_peer = 1};
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
-
-// Strangers choose how often they call: without a bound they would fill the logs.
-class LineBudget {
- public:
-  bool allow() {
-    constexpr unsigned kLinesMax = 20;
-    const auto now = std::chrono::steady_clock::now();
-    if (now - since_ >= 10s) {
-      if (dropped_ > 0) log::of(log::kPeer)->warn("{} further refused calls were not logged", dropped_);
-      since_ = now;
-      used_ = 0;
-      dropped_ = 0;
-    }
-    if (used_ < kLinesMax) return ++used_ > 0;
-    ++dropped_;
-    return false;
-  }
-
- private:
-  std::chrono::steady_clock::time_point since_{};
-  unsigned used_ = 0;
-  unsigned dropped_ = 0;
-};
 
 struct KeyDeleter {
   void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
@@ -83,12 +55,12 @@ struct State {
   peer::Callers callers{kCallersMax};
   peer::HandshakePace pace;
   std::map<peer::Callers::Id, std::weak_ptr<peer::Stream>> streams;
-  LineBudget lines;
+  peer::LineBudget lines{"refused calls"};
   Counts counts;
   bool stopped = false;
 };
 
-// What came of one call.
+// How one call ended, and who made it.
 struct Outcome {
   Result<site::Enrolled> result;
   std::string token;
@@ -131,13 +103,13 @@ Outcome answer(State& state, peer::Stream& stream, EVP_PKEY* key, const std::str
   } else {
     outcome.token = request->token;
     outcome.name = request->name;
-    const site::Asked asked{
-        .wish = {.token = request->token,
-                 .name = request->name,
-                 .fingerprint = outcome.fingerprint,
-                 .binding = identity::to_hex({reinterpret_cast<const char*>(binding.data()), binding.size()})},
-        .signature = request->signature,
-        .key = key};
+    const site::Asked asked{.wish = {.token = request->token,
+                                     .name = request->name,
+                                     .fingerprint = outcome.fingerprint,
+                                     .binding = identity::to_hex(
+                                         {reinterpret_cast<const char*>(binding.data()), binding.size()})},
+                            .signature = request->signature,
+                            .key = key};
     outcome.result = state.site.enrol(asked, std::time(nullptr));
   }
   return outcome;
@@ -146,8 +118,8 @@ Outcome answer(State& state, peer::Stream& stream, EVP_PKEY* key, const std::str
 // False: it is not here any more.
 asio::awaitable<bool> its_turn(std::shared_ptr<State> state, std::shared_ptr<peer::Stream> stream,
                                const std::string& address) {
-  const peer::HandshakePace::Turn turn = state->pace.take(address, now_ns());
-  if (turn.begins_ns > now_ns())
+  const peer::HandshakePace::Turn turn = state->pace.take(address, peer::steady_ns());
+  if (turn.begins_ns > peer::steady_ns())
     co_await stream->wait_until(
         std::chrono::steady_clock::time_point(std::chrono::nanoseconds(turn.begins_ns)));
   co_return !state->stopped;
@@ -210,7 +182,7 @@ asio::awaitable<void> accept_loop(std::shared_ptr<State> state) {
       co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, failure));
       continue;
     }
-    std::string address = socket.remote_endpoint(failure).address().to_string();
+    std::string address = peer::address_group(socket.remote_endpoint(failure).address());
     const peer::Callers::Arrival arrival = state->callers.came(address);
     state->let_go(arrival.let_go);
     const auto executor = socket.get_executor();
@@ -242,25 +214,6 @@ class TlsServer final : public Server {
   uint16_t port_ = 0;
 };
 
-Status bind(asio::io_context& io, tcp::acceptor& acceptor, const std::string& address) {
-  const auto where = config::parse_host_port(address);
-  if (!where) return where.error();
-  asio::error_code failure;
-  tcp::resolver resolver(io);
-  const auto found = resolver.resolve(where->host, std::to_string(where->port),
-                                      tcp::resolver::passive | tcp::resolver::numeric_service, failure);
-  if (!failure && !found.empty()) {
-    const tcp::endpoint endpoint = found.begin()->endpoint();
-    acceptor.open(endpoint.protocol(), failure);
-    if (!failure) acceptor.set_option(tcp::acceptor::reuse_address(true), failure);
-    if (!failure) acceptor.bind(endpoint, failure);
-    if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
-  }
-  if (!failure) return {};
-  return Error{ErrorCode::kConfiguration, "cannot listen on " + address + ": " + failure.message() +
-                                              "; give another --listen, or stop what uses it"};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Server>> serve(asio::io_context& io, site::Site& site, const std::string& address) {
@@ -268,7 +221,10 @@ Result<std::unique_ptr<Server>> serve(asio::io_context& io, site::Site& site, co
   if (!context) return context.error();
   const auto state = std::make_shared<State>(io, site);
   state->context = *context;
-  if (Status status = bind(io, state->acceptor, address); !status) return status.error();
+  if (Status status =
+          peer::listen_at(io, state->acceptor, address, "give another --listen, or stop what uses it");
+      !status)
+    return status.error();
   asio::co_spawn(io, accept_loop(state), asio::detached);
   return std::unique_ptr<Server>(std::make_unique<TlsServer>(state));
 }

@@ -15,11 +15,11 @@
 #include <map>
 
 #include "control/identity/node_files.h"
+#include "control/peer/accepting.h"
 #include "control/peer/callers.h"
 #include "control/peer/handshake_pace.h"
 #include "control/peer/stream.h"
 #include "control/peer/stream_connection.h"
-#include "dataplane/base/config/config.h"
 #include "dataplane/base/log.h"
 #include "dataplane/base/text.h"
 #include "dataplane/base/unique_fd.h"
@@ -31,34 +31,6 @@ using asio::ip::tcp;
 using namespace std::chrono_literals;
 
 constexpr uint32_t kHandshakeTimeoutMs = 10'000;
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
-
-// Strangers choose how often they call: without a bound they would fill the log.
-class LogBudget {
- public:
-  bool allow() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - since_ >= 10s) {
-      if (dropped_ > 0)
-        log::of(log::kPeer)->warn("{} further refused control connections were not logged", dropped_);
-      since_ = now;
-      used_ = 0;
-      dropped_ = 0;
-    }
-    if (used_ < 20) return ++used_ > 0;
-    ++dropped_;
-    return false;
-  }
-
- private:
-  std::chrono::steady_clock::time_point since_{};
-  unsigned used_ = 0;
-  unsigned dropped_ = 0;
-};
 
 struct State {
   State(asio::io_context& io, std::shared_ptr<asio::ssl::context> tls, std::shared_ptr<FrameMemory> frames)
@@ -87,7 +59,7 @@ struct State {
   std::map<Callers::Id, std::weak_ptr<Stream>> streams;  // of callers
   UniqueFd spare;
   bool stopped = false;
-  LogBudget log;
+  LineBudget log{"refused control connections"};
   StandingNow standing;
   OnOffer on_offer;
   std::function<void(std::unique_ptr<Connection>)> on_connection;
@@ -105,7 +77,7 @@ class CallerSeat final : public Seat {
   void set_busy(bool busy) override { state_->let_go(state_->callers.set_busy(id_, busy)); }
   bool present() const { return state_->callers.knows(id_); }  // it was not let go
   void trust(const std::string& peer) {
-    state_->pace.trusted(address_, now_ns());
+    state_->pace.trusted(address_, steady_ns());
     state_->let_go(state_->callers.trusted(id_, peer));
   }
   const std::string& address() const { return address_; }
@@ -115,15 +87,6 @@ class CallerSeat final : public Seat {
   const Callers::Id id_;
   const std::string address_;
 };
-
-// Those who share an address. An IPv6 host has a whole /64 to call from.
-std::string address_group(const asio::ip::address& address) {
-  if (!address.is_v6() || address.to_v6().is_v4_mapped())
-    return address.is_v4() ? address.to_string()
-                           : asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
-  const auto bytes = address.to_v6().to_bytes();
-  return {bytes.begin(), bytes.begin() + 8};
-}
 
 void log_refusal(State& state, const Stream& stream, bool expired, const asio::error_code& failure) {
   if (!state.log.allow()) return;
@@ -175,7 +138,7 @@ asio::awaitable<bool> its_turn(std::shared_ptr<State> state, std::shared_ptr<Str
                                const CallerSeat& seat, const Deadline& deadline) {
   const auto is_here = [&] { return !state->stopped && seat.present() && !deadline.expired(); };
   if (!is_here()) co_return false;
-  const uint64_t now = now_ns();
+  const uint64_t now = steady_ns();
   const HandshakePace::Turn turn = state->pace.take(seat.address(), now);
   if (turn.begins_ns <= now) co_return true;
   ++state->counts.waited;
@@ -286,7 +249,7 @@ class TlsListener final : public Listener {
     for (const std::string& each : addresses) {
       asio::error_code not_numeric;
       const asio::ip::address address = asio::ip::make_address(each, not_numeric);
-      if (!not_numeric) state_->pace.trusted(address_group(address), now_ns());
+      if (!not_numeric) state_->pace.trusted(address_group(address), steady_ns());
     }
   }
 
@@ -294,25 +257,6 @@ class TlsListener final : public Listener {
   std::shared_ptr<State> state_;
   uint16_t port_ = 0;
 };
-
-Status bind(asio::io_context& io, tcp::acceptor& acceptor, const std::string& address) {
-  const auto where = config::parse_host_port(address);
-  if (!where) return where.error();
-  asio::error_code failure;
-  tcp::resolver resolver(io);
-  const auto found = resolver.resolve(where->host, std::to_string(where->port),
-                                      tcp::resolver::passive | tcp::resolver::numeric_service, failure);
-  if (!failure && !found.empty()) {
-    const tcp::endpoint endpoint = found.begin()->endpoint();
-    acceptor.open(endpoint.protocol(), failure);
-    if (!failure) acceptor.set_option(tcp::acceptor::reuse_address(true), failure);
-    if (!failure) acceptor.bind(endpoint, failure);
-    if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
-  }
-  if (!failure) return {};
-  return Error{ErrorCode::kConfiguration, "cannot listen on " + address + ": " + failure.message() +
-                                              "; change [control] listen in node.toml, or stop what uses it"};
-}
 
 }  // namespace
 
@@ -324,7 +268,10 @@ Result<std::unique_ptr<Listener>> listen(asio::io_context& io, const identity::I
   const auto context = make_tls_context(self);
   if (!context) return context.error();
   const auto state = std::make_shared<State>(io, *context, std::move(memory));
-  if (auto status = bind(io, state->acceptor, address); !status) return status.error();
+  if (auto status = listen_at(io, state->acceptor, address,
+                              "change [control] listen in node.toml, or stop what uses it");
+      !status)
+    return status.error();
   state->standing = std::move(standing);
   state->on_offer = std::move(on_offer);
   state->pace = HandshakePace(pace);
