@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "control/grant/parties.h"
-#include "control/identity/certificate.h"
+#include "control/grant/signer.h"
 #include "control/identity/sha256.h"
 #include "control/identity/signature.h"
 #include "control/peer/codec.h"
@@ -156,18 +156,13 @@ Result<transfer::SignedGrant> sign(const identity::Identity& self, const Grant& 
 
 Result<Signed> read(const transfer::SignedGrant& grant) {
   if (grant.bytes() > transfer::kGrantBytesMax) return no_grant("it is too long");
-  const Result<identity::CertificatePointer> certificate = identity::parse_certificate(grant.certificate);
-  if (!certificate) return no_grant("without a certificate");
-  const Result<std::string> fingerprint = identity::fingerprint_of(certificate->get());
-  if (!fingerprint) return no_grant("without a key");
-  if (const Status good =
-          identity::check_signature(grant.certificate, signed_text(grant.grant), grant.signature);
-      !good)
-    return Error{ErrorCode::kIntegrity,
-                 "the grant of this transfer is forged or damaged: " + good.error().message};
+  const Result<std::string> signer = signer_of(
+      {.text = signed_text(grant.grant), .signature = grant.signature, .certificate_pem = grant.certificate},
+      "the grant of this transfer", no_grant);
+  if (!signer) return signer.error();
   Result<Grant> is = decode(grant.grant);
   if (!is) return is.error();
-  if (is->issuer != *fingerprint)
+  if (is->issuer != *signer)
     return Error{ErrorCode::kIntegrity, "the grant of this transfer was signed by another node than it says"};
   return Signed{.grant = std::move(*is), .certificate_pem = grant.certificate};
 }

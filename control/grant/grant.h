@@ -49,8 +49,8 @@ Result<Grant> decode(const std::string& bytes);
 // kUsage: a path that is too long for a grant.
 Result<transfer::SignedGrant> sign(const identity::Identity& self, const Grant& grant);
 
-// Who signed it, and what; nothing else is checked. kIncompatible: it is no grant. kIntegrity: it was not
-// signed so.
+// Reads the signer and the grant, and checks nothing else. kIncompatible: it is no grant. kIntegrity: it was
+// not signed so.
 struct Signed {
   Grant grant;
   std::string certificate_pem;

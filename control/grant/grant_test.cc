@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "control/grant/nodes_for_test.h"
 #include "control/identity/signature.h"
 #include "control/peer/codec.h"
 #include "control/proto/orders.pb.h"
@@ -16,31 +17,14 @@ namespace {
 constexpr int64_t kNow = 1'800'000'000 * kSecondNs;
 const std::string kId(32, 'a');
 
-// Nodes with identities of their own; each trusts the others.
-class GrantTest : public testing::Test {
+class GrantTest : public NodesTest {
  protected:
-  GrantTest() {
-    std::filesystem::remove_all(root_);
-    for (const char* const name : {"home", "alpha", "beta", "other"}) {
-      EXPECT_TRUE(identity::create(root_ / name, name));
-      selves_.push_back(*identity::load(root_ / name));
-    }
-  }
-  ~GrantTest() override { std::filesystem::remove_all(root_); }
+  GrantTest() : NodesTest({"home", "alpha", "beta", "other"}) {}
 
-  const identity::Identity& home() const { return selves_[0]; }
-  const identity::Identity& alpha() const { return selves_[1]; }
-  const identity::Identity& beta() const { return selves_[2]; }
-  const identity::Identity& other() const { return selves_[3]; }
-  static identity::Peer peer(const identity::Identity& self) {
-    return {.name = self.name,
-            .address = self.name + ":7400",
-            .fingerprint = self.fingerprint,
-            .certificate_pem = self.certificate_pem};
-  }
-  identity::Trust trust() const {
-    return identity::Trust({peer(home()), peer(alpha()), peer(beta()), peer(other())});
-  }
+  const identity::Identity& home() const { return node(0); }
+  const identity::Identity& alpha() const { return node(1); }
+  const identity::Identity& beta() const { return node(2); }
+  const identity::Identity& other() const { return node(3); }
   Grant grant() const {
     return {.id = kId,
             .issuer = home().fingerprint,
@@ -77,10 +61,6 @@ class GrantTest : public testing::Test {
     EXPECT_EQ(granted.error().code, code) << granted.error().message;
     EXPECT_NE(granted.error().message.find(word), std::string::npos) << granted.error().message;
   }
-
-  const std::filesystem::path root_ =
-      std::filesystem::temp_directory_path() / ("sluice-grant-" + std::to_string(::getpid()));
-  std::vector<identity::Identity> selves_;
 };
 
 TEST_F(GrantTest, IsTakenByBothAndSaysWhatItAllows) {

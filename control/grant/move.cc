@@ -5,7 +5,7 @@
 
 #include "control/grant/grant.h"
 #include "control/grant/parties.h"
-#include "control/identity/certificate.h"
+#include "control/grant/signer.h"
 #include "control/identity/signature.h"
 #include "control/peer/codec.h"
 #include "control/proto/moves.pb.h"
@@ -49,7 +49,7 @@ Status check_times(const Move& move, int64_t now_unix_ns) {
   return {};
 }
 
-// Who has signed it, if that is somebody whom this node trusts.
+// This node reads a move only if it trusts whoever signed it.
 Result<MoveShown> signed_by_trusted(const transfer::SignedMove& move, const identity::Standing& here,
                                     int64_t now_unix_ns) {
   Result<SignedBy> shown = read(move);
@@ -114,18 +114,13 @@ Result<transfer::SignedMove> sign(const identity::Identity& self, const Move& mo
 
 Result<SignedBy> read(const transfer::SignedMove& move) {
   if (move.bytes() > transfer::kMoveBytesMax) return no_move("it is too long");
-  const Result<identity::CertificatePointer> certificate = identity::parse_certificate(move.certificate);
-  if (!certificate) return no_move("without a certificate");
-  const Result<std::string> fingerprint = identity::fingerprint_of(certificate->get());
-  if (!fingerprint) return no_move("without a key");
-  if (const Status good =
-          identity::check_signature(move.certificate, text_of_move(move.move), move.signature);
-      !good)
-    return Error{ErrorCode::kIntegrity,
-                 "the move of this session is forged or damaged: " + good.error().message};
+  const Result<std::string> signer = signer_of(
+      {.text = text_of_move(move.move), .signature = move.signature, .certificate_pem = move.certificate},
+      "the move of this session", no_move);
+  if (!signer) return signer.error();
   Result<Move> is = decode_move(move.move);
   if (!is) return is.error();
-  if (is->from != *fingerprint)
+  if (is->from != *signer)
     return Error{ErrorCode::kIntegrity, "the move of this session was signed by another node than it says"};
   return SignedBy{.move = std::move(*is), .certificate_pem = move.certificate};
 }

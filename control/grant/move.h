@@ -36,8 +36,8 @@ Result<Move> decode_move(const std::string& bytes);
 
 Result<transfer::SignedMove> sign(const identity::Identity& self, const Move& move);
 
-// Who signed it, and what; nothing else is checked. kIncompatible: it is no move. kIntegrity: it was not
-// signed so.
+// Reads the signer and the move, and checks nothing else. kIncompatible: it is no move. kIntegrity: it was
+// not signed so.
 struct SignedBy {
   Move move;
   std::string certificate_pem;

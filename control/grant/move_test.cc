@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "control/grant/grant.h"
+#include "control/grant/nodes_for_test.h"
 #include "control/identity/sha256.h"
 #include "control/identity/signature.h"
 
@@ -18,30 +19,15 @@ constexpr int64_t kMovedAt = 1'800'000'000 * kSecondNs;
 const std::string kMovedId(32, 'c');
 
 // Alpha has begun a session with beta, and gives it to gamma. Each trusts the others.
-class MoveTest : public testing::Test {
+class MoveTest : public NodesTest {
  protected:
-  MoveTest() {
-    std::filesystem::remove_all(root_);
-    std::vector<identity::Peer> peers;
-    for (const char* const name : {"alpha", "beta", "gamma", "other"}) {
-      EXPECT_TRUE(identity::create(root_ / name, name));
-      selves_.push_back(*identity::load(root_ / name));
-      peers.push_back(peer(selves_.back()));
-    }
-    trust_ = std::make_shared<identity::Trust>(peers);
-  }
-  ~MoveTest() override { std::filesystem::remove_all(root_); }
+  MoveTest()
+      : NodesTest({"alpha", "beta", "gamma", "other"}), trust_(std::make_shared<identity::Trust>(trust())) {}
 
-  const identity::Identity& alpha() const { return selves_[0]; }
-  const identity::Identity& beta() const { return selves_[1]; }
-  const identity::Identity& gamma() const { return selves_[2]; }
-  const identity::Identity& other() const { return selves_[3]; }
-  static identity::Peer peer(const identity::Identity& self) {
-    return {.name = self.name,
-            .address = self.name + ":7400",
-            .fingerprint = self.fingerprint,
-            .certificate_pem = self.certificate_pem};
-  }
+  const identity::Identity& alpha() const { return node(0); }
+  const identity::Identity& beta() const { return node(1); }
+  const identity::Identity& gamma() const { return node(2); }
+  const identity::Identity& other() const { return node(3); }
   identity::Standing at(const identity::Identity& self) const {
     return {.self = std::make_shared<identity::Identity>(self), .trust = trust_};
   }
@@ -72,9 +58,6 @@ class MoveTest : public testing::Test {
     return check_shown(move, kMovedId, peer(gamma()), at(beta()), now);
   }
 
-  const std::filesystem::path root_ =
-      std::filesystem::temp_directory_path() / ("sluice-move-" + std::to_string(::getpid()));
-  std::vector<identity::Identity> selves_;
   std::shared_ptr<identity::Trust> trust_;
 };
 
@@ -127,7 +110,7 @@ TEST_F(MoveTest, ThatSomebodyChangedOrForgedIsRefused) {
   none = signed_move();
   none.certificate.resize(transfer::kMoveBytesMax);
   expect_refused(shown(none), "too long", ErrorCode::kIncompatible);
-  // What is signed for something else is no move.
+  // A signature under another purpose makes no move.
   const std::string text = encode(move());
   const transfer::SignedMove elsewhere{.move = text,
                                        .signature = *identity::sign(alpha(), std::string(kPurpose) + text),

@@ -1,21 +1,16 @@
 # What a node signs so that two others move data for it: made, read, and judged. docs/WIRE.md, 2.13.
 # SPDX-License-Identifier: Apache-2.0
-import base64
 import hashlib
-import pathlib
 import re
-import ssl
 import time
 
-from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
-
-from .control import INCOMPATIBLE, Failed, pb, pin_of
+from . import signing
+from .control import INCOMPATIBLE, Failed, pb
+from .signing import INTEGRITY
 
 PURPOSE = b"sluice grant v1\n"
-UNTRUSTED, INTEGRITY = 5, 11
-SIGNED_BYTES, PATH_BYTES = 3000, 2048
+UNTRUSTED = 5
+PATH_BYTES = 2048
 SECOND_NS = 10**9
 START_WITHIN_NS, APART_NS, END_WITHIN_NS = 300 * SECOND_NS, 60 * SECOND_NS, 30 * 86400 * SECOND_NS
 NODE = re.compile(r"[0-9a-f]{64}|node [a-z0-9][a-z0-9_-]{0,62}")
@@ -38,29 +33,13 @@ def grant_of(session_id, issuer, holder, destination, paths, path, **more):
 def signed(folder, grant):
     """By the Ed25519 key in this folder. grant: a Grant, or the bytes of one."""
     body = grant if isinstance(grant, bytes) else grant.SerializeToString()
-    folder = pathlib.Path(folder)
-    key = serialization.load_pem_private_key((folder / "key.pem").read_bytes(), None)
-    return pb.SignedGrant(grant=body, signature=base64.b64encode(key.sign(PURPOSE + body)).decode(),
-                          certificate=(folder / "cert.pem").read_text())  # fmt: skip
+    return pb.SignedGrant(grant=body, **signing.signed(folder, PURPOSE, body))
 
 
 def read(shown):
     """The Grant, once it is known that its issuer has signed it. Nothing else is judged."""
-    if len(shown.grant) + len(shown.signature) + len(shown.certificate) > SIGNED_BYTES:
-        raise Failed(INCOMPATIBLE, "a grant that is too long")
-    try:
-        key = x509.load_pem_x509_certificate(shown.certificate.encode()).public_key()
-        signer = pin_of(ssl.PEM_cert_to_DER_cert(shown.certificate))
-    except ValueError:
-        raise Failed(INCOMPATIBLE, "a grant without a certificate") from None
-    try:
-        key.verify(base64.b64decode(shown.signature), PURPOSE + shown.grant)
-    except (InvalidSignature, ValueError, TypeError):  # of a key that is not Ed25519, other arguments were due
-        raise Failed(INTEGRITY, "a grant that is forged or damaged") from None
-    try:
-        grant = pb.Grant.FromString(shown.grant)
-    except Exception as error:  # the library's own class differs by version
-        raise Failed(INCOMPATIBLE, f"a grant that does not parse: {error}") from None
+    signer = signing.signer_of("grant", PURPOSE, shown.grant, shown)
+    grant = signing.parsed("grant", pb.Grant, shown.grant)
     if grant.issuer != signer:
         raise Failed(INTEGRITY, "a grant that another node has signed than it says")
     not_before, start_by, end_by = grant.not_before_unix_ns, grant.start_by_unix_ns, grant.end_by_unix_ns

@@ -1,16 +1,11 @@
 # What a node signs so that another one goes on with its session: made, read, and judged. docs/WIRE.md, 2.15.
 # SPDX-License-Identifier: Apache-2.0
-import base64
-import pathlib
-import ssl
 import time
 
-from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
-
-from .control import INCOMPATIBLE, Failed, pb, pin_of
-from .grants import APART_NS, END_WITHIN_NS, INTEGRITY, NODE, SECOND_NS, SIGNED_BYTES, UNTRUSTED
+from . import signing
+from .control import INCOMPATIBLE, Failed, pb
+from .grants import APART_NS, END_WITHIN_NS, NODE, SECOND_NS, UNTRUSTED
+from .signing import INTEGRITY
 
 PURPOSE = b"sluice move v1\n"
 MOVED = 25
@@ -26,29 +21,13 @@ def move_of(session_id, of, to, peer, epoch, **more):
 def signed(folder, move):
     """By the Ed25519 key in this folder. move: a Move, or the bytes of one."""
     body = move if isinstance(move, bytes) else move.SerializeToString()
-    folder = pathlib.Path(folder)
-    key = serialization.load_pem_private_key((folder / "key.pem").read_bytes(), None)
-    return pb.SignedMove(move=body, signature=base64.b64encode(key.sign(PURPOSE + body)).decode(),
-                         certificate=(folder / "cert.pem").read_text())  # fmt: skip
+    return pb.SignedMove(move=body, **signing.signed(folder, PURPOSE, body))
 
 
 def read(shown):
     """The Move, once it is known that the node that it is of has signed it. Nothing else is judged."""
-    if len(shown.move) + len(shown.signature) + len(shown.certificate) > SIGNED_BYTES:
-        raise Failed(INCOMPATIBLE, "a move that is too long")
-    try:
-        key = x509.load_pem_x509_certificate(shown.certificate.encode()).public_key()
-        signer = pin_of(ssl.PEM_cert_to_DER_cert(shown.certificate))
-    except ValueError:
-        raise Failed(INCOMPATIBLE, "a move without a certificate") from None
-    try:
-        key.verify(base64.b64decode(shown.signature), PURPOSE + shown.move)
-    except (InvalidSignature, ValueError, TypeError):
-        raise Failed(INTEGRITY, "a move that is forged or damaged") from None
-    try:
-        move = pb.Move.FromString(shown.move)
-    except Exception as error:  # the library's own class differs by version
-        raise Failed(INCOMPATIBLE, f"a move that does not parse: {error}") from None
+    signer = signing.signer_of("move", PURPOSE, shown.move, shown)
+    move = signing.parsed("move", pb.Move, shown.move)
     if getattr(move, "from") != signer:
         raise Failed(INTEGRITY, "a move that another node has signed than it says")
     if (len(move.session_id) != 16 or not NODE.fullmatch(move.to) or not NODE.fullmatch(move.peer)
