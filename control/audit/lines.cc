@@ -48,6 +48,16 @@ Json file_json(const transfer::FileView& file) {
   return json;
 }
 
+// What a peer has shown for a session counts for nothing.
+std::string refused(std::string_view event, std::string_view id, std::string_view peer, const Error& error,
+                    int64_t now_unix_ns) {
+  Json json = begun(event, now_unix_ns);
+  json["session"] = id;
+  json["peer"] = peer;
+  put_error(json, &error);
+  return line(json);
+}
+
 }  // namespace
 
 std::string session_begun(std::string_view id, transfer::Role role, bool initiator, std::string_view peer,
@@ -75,11 +85,7 @@ std::string order_begun(std::string_view id, std::string_view source, std::strin
 
 std::string grant_refused(std::string_view id, std::string_view peer, const Error& error,
                           int64_t now_unix_ns) {
-  Json json = begun("grant_refused", now_unix_ns);
-  json["session"] = id;
-  json["peer"] = peer;
-  put_error(json, &error);
-  return line(json);
+  return refused("grant_refused", id, peer, error, now_unix_ns);
 }
 
 std::string session_moved(std::string_view id, std::string_view from, std::string_view to, uint64_t epoch,
@@ -94,11 +100,7 @@ std::string session_moved(std::string_view id, std::string_view from, std::strin
 
 std::string move_refused(std::string_view id, std::string_view peer, const Error& error,
                          int64_t now_unix_ns) {
-  Json json = begun("move_refused", now_unix_ns);
-  json["session"] = id;
-  json["peer"] = peer;
-  put_error(json, &error);
-  return line(json);
+  return refused("move_refused", id, peer, error, now_unix_ns);
 }
 
 std::string session_ended(const transfer::View& view, int64_t now_unix_ns) {
