@@ -1,5 +1,5 @@
-// What the API's server does beside its calls: it wakes those who watch sessions, and cuts what is long into
-// parts.
+// Beside its calls the API's server does two things: it wakes those who watch sessions, and it cuts long
+// answers into parts.
 //
 // Any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -29,7 +29,8 @@ inline std::string essence(api::Session session) {  // the clocks alone are no n
   return session.SerializeAsString();
 }
 
-// What wakes the watchers; any thread. Shared with the session manager, which may outlive the server.
+// Wakes the watchers, from any thread. The server shares it with the session manager, which may outlive the
+// server.
 class News {
  public:
   void tell() {

@@ -73,7 +73,7 @@ class Call {
 
   // Of a stream that its caller reads by itself.
   Failure failure_of(const grpc::Status& status) const;
-  // Of what this program has sent in parts.
+  // Nothing if the node took all the parts that this program sent.
   std::optional<Failure> end(const grpc::Status& status) const {
     return status.ok() ? std::nullopt : std::optional(failure_of(status));
   }

@@ -185,7 +185,7 @@ class Exports {
   void note_interrupted() const { given_->interrupted(); }
   // kOutsideExports: it lies in none that is open. Without a look at its file system.
   Status check_within(std::string_view path) const;
-  // Of the file system of the directory in which it lies; nothing: it cannot be looked at.
+  // The number of the file system on which the directory of this path lies. Nothing: it cannot be looked at.
   std::optional<uint64_t> device_of(std::string_view path) const;
   // The export in which the path lies, without a look at its file system; empty: in none.
   std::string export_of(std::string_view path) const;

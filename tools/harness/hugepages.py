@@ -103,8 +103,9 @@ def _book():
         yield book
         ledger.seek(0)
         ledger.truncate()
-        ledger.write(book.text())
-        if not book.text():
+        text = book.text()
+        ledger.write(text)
+        if not text:
             _LEDGER.unlink()
 
 
