@@ -66,7 +66,7 @@ export function Sessions({ id }) {
   const all = [...store.sessions.values()];
   const rows = useMemo(() => {
     const wanted = text.trim().toLowerCase();
-    return all.filter((one) => FITS[kind](one) && (!wanted || `${one.id} ${one.peer} ${one.state} ${one.files.first} ${one.user} ${one.error}`.toLowerCase().includes(wanted)))
+    return all.filter((one) => FITS[kind](one) && (!wanted || `${one.id} ${one.from} ${one.peer} ${one.state} ${one.files.first} ${one.user} ${one.error}`.toLowerCase().includes(wanted)))
       .sort((a, b) => hasEnded(a) - hasEnded(b) || b.started - a.started);
   }, [store.sessions, all.map((one) => one.state).join(), kind, text]);
   const known = id ? store.sessions.get(id) : null;
