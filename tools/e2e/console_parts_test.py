@@ -7,8 +7,9 @@ import pytest
 from harness import find_binaries
 
 sys.path.insert(0, str(find_binaries().parent / "lib/sluice-console"))
-from sluice_console import of_names, settings, sign_ins, words  # noqa: E402
+from sluice_console import of_names, of_node, settings, sign_ins, words  # noqa: E402
 from sluice_console.errors import ConsoleError  # noqa: E402
+from sluice_console.messages import api_pb2 as api  # noqa: E402
 
 
 class Clock:
@@ -136,3 +137,10 @@ def test_without_a_configuration_it_is_safe(tmp_path):
     chosen = settings.load(tmp_path)
     assert chosen.listen == "127.0.0.1:7480" and chosen.origins == ("http://127.0.0.1:7480", "http://localhost:7480")
     assert not chosen.proxy_header and not chosen.over_tls
+
+
+def test_a_node_whose_sockets_serve_for_its_device_says_so():
+    serving = api.NodeReply(device="net_udp0", falls=1, fallback=api.Fallback(device="0000:01:00.0", reason="it was unbound", since_unix_ns=7_000_000))
+    assert of_node.facts(serving)["fallback"] == {"device": "0000:01:00.0", "reason": "it was unbound", "since": 7}
+    back = of_node.facts(api.NodeReply(device="0000:01:00.0", falls=1))
+    assert (back["fallback"], back["falls"]) == (None, 1)

@@ -19,13 +19,14 @@ def _sandbox(one: api.Sandbox) -> dict[str, Any]:
     return {"text": one.text, "calls": one.system_calls, "landlock": one.landlock, "refused": one.refused_calls}
 
 
-async def _node(asked: Asked) -> dict[str, Any]:
-    node = await asked.upstream.node(asked.who)
+def facts(node: api.NodeReply) -> dict[str, Any]:
+    """The node as the pages show it."""
     exports = []
     for line in node.exports:
         name, _, more = line.partition(" ")
         path, _, mode = more.rpartition(" ")
         exports.append({"name": name, "path": path, "mode": mode})
+    fallen = node.fallback if node.HasField("fallback") else None
     return {
         "name": node.name, "fingerprint": node.fingerprint, "version": node.version, "attached": node.dataplane_attached,
         "ip4": node.data_ip4, "ip6": node.data_ip6, "device": node.device, "abilities": node.device_abilities,
@@ -34,10 +35,15 @@ async def _node(asked: Asked) -> dict[str, Any]:
         "peers": [{"name": one.name, "address": one.address, "fingerprint": one.fingerprint, "offered": one.offered_fingerprint}
                   for one in node.peers],
         "address": node.control_address, "link": node.link, "crc": node.crc_variant, "metrics": node.metrics_address,
-        "longest_turn_ns": node.longest_turn_ns, "longest_turn": node.longest_turn,
+        "fallback": fallen and {"device": fallen.device, "reason": fallen.reason, "since": fallen.since_unix_ns // 1_000_000},
+        "falls": node.falls, "longest_turn_ns": node.longest_turn_ns, "longest_turn": node.longest_turn,
         "sandbox": {"control": _sandbox(node.control_sandbox), "dataplane": _sandbox(node.dataplane_sandbox)},
-        "me": {"name": asked.sign_in.name, "role": asked.sign_in.role},
     }  # fmt: skip
+
+
+async def _node(asked: Asked) -> dict[str, Any]:
+    node = await asked.upstream.node(asked.who)
+    return {**facts(node), "me": {"name": asked.sign_in.name, "role": asked.sign_in.role}}
 
 
 async def _counters(asked: Asked) -> dict[str, Any]:

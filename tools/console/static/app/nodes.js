@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { call, lines } from "./api.js";
-import { bytes, count, percent } from "./format.js";
+import { bytes, count, counted, percent, when } from "./format.js";
 import { icon } from "./icons.js";
 import { loadNode, useStore } from "./store.js";
 
@@ -39,6 +39,8 @@ function health(node) {
   const found = [];
   if (!node.attached) found.push(["bad", "sluice-dataplane is not attached: nothing moves. Start it."]);
   if (node.link === "down") found.push(["bad", "The link of the data port is down. Look at the cable, or at the switch."]);
+  if (node.fallback) found.push(["bad", `Sockets of this host carry the data since ${when(node.fallback.since)}: ${node.fallback.device} is gone (${node.fallback.reason}). Sessions go on, slower. RUNBOOK, "The card died".`]);
+  else if (node.falls) found.push(["warn", `${node.device} was gone ${counted(node.falls, "time")} since the dataplane started; it carries the data again.`]);
   for (const wait of node.waits) found.push(["warn", `The file system of export ${wait.export} has not answered for ${Math.round(wait.seconds)} s.`]);
   for (const [daemon, box] of Object.entries(node.sandbox)) {
     if (!box.text && !box.calls) continue;
