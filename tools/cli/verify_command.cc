@@ -213,7 +213,13 @@ int end_of_check(const Context& context, const VerifyFlags& flags, const manifes
                                     ? "give --resume FILE, and a check that is run again resumes"
                                     : "run it again, and it resumes");
   const ErrorCode verdict = manifest::verdict_of(counts);
-  if (verdict == ErrorCode::kIntegrity)
+  const bool found_nothing = counts.good + counts.good_before + counts.differs == 0 && counts.missing != 0;
+  if (verdict == ErrorCode::kIntegrity && found_nothing)
+    context.environment.err << fmt::format(
+        "sluice: no file of the list is in {}: name the directory in which the list's names begin, or take "
+        "what they begin with away by --strip-prefix DIR\n",
+        printable(flags.what));
+  else if (verdict == ErrorCode::kIntegrity)
     context.environment.err << "sluice: files are not as the list has them: see above, and RUNBOOK, \"A "
                                "manifest says that a file differs\"\n";
   if (verdict == ErrorCode::kSourceUnreadable)

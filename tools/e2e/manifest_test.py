@@ -68,6 +68,15 @@ def test_a_list_of_coreutils(tree, tmp_path, command):
     assert report["good"] == len(FILES) - 2
 
 
+def test_names_that_begin_above_the_directory_are_told(tree, tmp_path):
+    sums = tmp_path / "sums"
+    with open(sums, "wb") as file:
+        subprocess.run(["sha256sum", f"{tree.name}/plain"], cwd=tree.parent, stdout=file, check=True)
+    code, _, error = said(tree, "--against", sums)
+    assert code == INTEGRITY and "--strip-prefix" in error
+    assert said(tree, "--against", sums, "--strip-prefix", tree.name)[0] == 0
+
+
 def test_coreutils_read_what_was_written(tree, tmp_path):
     for digest, program in (("sha256", "sha256sum"), ("md5", "md5sum")):
         assert sluice(tree, "--write-manifest", tmp_path / digest, "--digest", digest).returncode == 0
