@@ -197,6 +197,8 @@ std::string memory_wait(const FlowFigures& before, const FlowFigures& now, uint6
   const uint64_t enough = now.extents.wanted / kEnoughShare;
   if (blocked.holding_ns() < interval_ns / 2 || blocked.source_ns > blocked.holding_ns()) return "";
   if (blocked.memory_ns > blocked.credit_ns) {
+    if (on_its_way == 0)
+      return "this node's memory (other sessions hold all buffers: raise [dataplane] memory_mib here)";
     if (on_its_way >= enough) return "";
     return fmt::format(
         "this node's memory (buffers for {} of {} extents that the path takes: raise [dataplane] memory_mib "

@@ -71,6 +71,17 @@ TEST(SenderWait, NamesTheMemoryThatALongPathLacks) {
   EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs), "peer's disk (credit)");
 }
 
+TEST(SenderWait, NamesTheMemoryThatOtherSessionsHold) {
+  FlowFigures before;
+  FlowFigures now;
+  now.last_peer_ns = 10'000 * kMs;
+  now.blocked.memory_ns = 80 * kMs;
+  now.credit_extents = 3;
+  now.extents.wanted = 1;
+  EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs),
+            "this node's memory (other sessions hold all buffers: raise [dataplane] memory_mib here)");
+}
+
 TEST(SenderWait, NamesTheNeighbourThatDoesNotAnswer) {
   const auto states = std::make_unique<FlowState[]>(2);
   FlowFigures before;

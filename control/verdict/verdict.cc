@@ -229,6 +229,11 @@ class Judge {
   // All that the sender may have on its way is on its way.
   Verdict held(double share, bool by_memory) const {
     const uint64_t enough = s_.window.wanted / kEnoughShare;
+    if (by_memory && s_.window.used == 0) {
+      return {.cause = Cause::kSenderMemory,
+              .share = share,
+              .evidence = {"other sessions hold all buffers: raise [dataplane] memory_mib at the source"}};
+    }
     if (by_memory && s_.window.used < enough) {
       return {.cause = Cause::kSenderMemory,
               .share = share,

@@ -257,6 +257,15 @@ TEST(Verdict, SenderMemory) {
   EXPECT_TRUE(tells(verdict, "30 of 476"));
 }
 
+TEST(Verdict, SenderMemoryThatOtherSessionsHold) {
+  Sight sight = free_sight();
+  sight.blocked.memory_ns = 450 * kMs;
+  sight.window = {.granted = 3, .used = 0, .wanted = 1};
+  const Verdict verdict = judge(sight);
+  EXPECT_EQ(verdict.cause, Cause::kSenderMemory);
+  EXPECT_TRUE(tells(verdict, "other sessions"));
+}
+
 TEST(Verdict, NoSharesBeyondAllOfTheTimeAndFewLines) {
   Sight sight = paced_sight(Condition::kYielding);
   sight.blocked.pacing_ns = ~0ULL / 2;

@@ -1,4 +1,4 @@
-// ExtentTable, ChunkMap, Fifo and SlotList against plain models.
+// ExtentTable, ChunkMap, Fifo and SlotList against plain models; how far a flow reads ahead.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -11,10 +11,23 @@
 #include "dataplane/core/chunk_map.h"
 #include "dataplane/core/extent_table.h"
 #include "dataplane/core/fifo.h"
+#include "dataplane/core/read_ahead.h"
 #include "dataplane/core/slot_list.h"
 
 namespace sluice {
 namespace {
+
+TEST(ReadAhead, IsWhatAFlowSendsInASecondTwiceOver) {
+  ReadAhead ahead;
+  EXPECT_EQ(ahead.extents(5), ReadAhead::kLeast);
+  const uint64_t begin_ns = 100 * ReadAhead::kSpanNs;
+  for (uint64_t i = 0; i < 10; ++i) ahead.began(begin_ns + i);
+  EXPECT_EQ(ahead.extents(begin_ns + 10), ReadAhead::kLeast + 20);
+  EXPECT_EQ(ahead.extents(begin_ns + ReadAhead::kSpanNs), ReadAhead::kLeast + 20) << "of the span before";
+  ahead.began(begin_ns + ReadAhead::kSpanNs + 1);
+  EXPECT_EQ(ahead.extents(begin_ns + 2 * ReadAhead::kSpanNs), ReadAhead::kLeast + 2);
+  EXPECT_EQ(ahead.extents(begin_ns + 9 * ReadAhead::kSpanNs), ReadAhead::kLeast) << "it stands still";
+}
 
 TEST(ExtentTable, BehavesAsAMap) {
   constexpr uint32_t kCapacity = 24;

@@ -339,6 +339,23 @@ TEST_F(Lane, ARepairIsNotForgottenWhileTheDiskReadsForIt) {
   close_flows();
 }
 
+// The pool is for all flows of a worker: one that is alone now does not fill it with what it sends minutes
+// later.
+TEST_F(Lane, ASlowFlowReadsNoFurtherAheadThanItSoonSends) {
+  constexpr uint64_t kBytes = kExtents * kExtentBytes;
+  const std::vector<uint8_t> data = make_source(kBytes);
+  bytes_ = kBytes;
+  open_flows(crc_, 8192);
+  a_.board().flows[kTxSlot].control.rate_bps = 100'000;  // five seconds for an extent
+  feed();
+  run_steps(5000);
+  EXPECT_LE(a_.counter(Counter::disk_reads), ReadAhead::kLeast + 2);
+  a_.board().flows[kTxSlot].control.rate_bps = 20'000'000'000;
+  transfer(kBytes, {}, true);
+  expect_identical(data);
+  close_flows();
+}
+
 TEST_F(Lane, ABufferIsFreedWhenTheExtentWasWrittenElsewhere) {
   make_source(20 * kExtentBytes);
   open_flows(crc_, 8192);

@@ -11,6 +11,7 @@
 #include "dataplane/core/loss_estimate.h"
 #include "dataplane/core/loss_level.h"
 #include "dataplane/core/padded_probes.h"
+#include "dataplane/core/read_ahead.h"
 #include "dataplane/core/repetition.h"
 #include "dataplane/core/replay_window.h"
 #include "dataplane/core/round_trip.h"
@@ -59,6 +60,7 @@ struct FirstPass {
 
   Fifo<Partition> partitions;
   Fifo<uint32_t> unsent;  // extents, in order
+  ReadAhead read_ahead;   // how many of these there may be
 };
 
 // The chunks that were sent, by tx_seq, and those that the peer reported lost.

@@ -29,7 +29,7 @@ bool TxSide::pump(uint64_t now_ns) {
 uint64_t TxSide::ahead_ns() const { return resources_.datagrams.sends_at_times() ? kSendAheadNs : 0; }
 
 bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
-  read_ahead(flow);
+  read_ahead(flow, now_ns);
   const uint64_t idle_ns = now_ns - flow.pacing.last_pump_ns;
   flow.pacing.last_pump_ns = now_ns;
   if (!flow.channel.ready(now_ns, flow.slot.state)) return false;
@@ -209,6 +209,7 @@ Sent TxSide::send_new(Flow& flow, uint64_t now_ns) {
     if (e.sent == 0) --flow.credit.opened;
     return Sent::kNoRoom;
   }
+  if (e.sent == 0) flow.first_pass.read_ahead.began(now_ns);
   e.crc = flow.digest.append(e.crc, digest, bytes);
   e.sent += bytes;
   add(flow.slot.state.chunks, 1);

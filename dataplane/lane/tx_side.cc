@@ -196,11 +196,13 @@ void TxSide::take_mapped(uint32_t slot) {
   read_ended(slot, mapping.populate(e.offset, e.length));
 }
 
-// Keeps the flow's share of the pool busy with reads.
-void TxSide::read_ahead(Flow& flow) {
+// Reads as far ahead as the flow soon sends, within its share of the pool.
+void TxSide::read_ahead(Flow& flow, uint64_t now_ns) {
   const auto total = static_cast<uint32_t>(extents_.size());
   const uint32_t share = std::max(2U, total / static_cast<uint32_t>(flows_.size()));
-  while (!flow.first_pass.partitions.empty() && flow.extents_held < share && !flow.first_pass.unsent.full() &&
+  const uint32_t ahead = flow.first_pass.read_ahead.extents(now_ns);
+  while (!flow.first_pass.partitions.empty() && flow.extents_held < share &&
+         flow.first_pass.unsent.size() < ahead && !flow.first_pass.unsent.full() &&
          resources_.has_event_room()) {
     Partition& p = flow.first_pass.partitions.front();
     if (p.read >= p.length) {  // the peer was found to have the rest

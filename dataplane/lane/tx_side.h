@@ -129,7 +129,7 @@ class TxSide {
   void take_holes(Flow& flow, const wire::Status& status, uint64_t now_ns);
   bool take_done_entry(Flow& flow, uint32_t number, const wire::DoneExtent& extent);
   void take_gaps(Flow& flow, const wire::Status& status);
-  void read_ahead(Flow& flow);
+  void read_ahead(Flow& flow, uint64_t now_ns);
   bool start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot);
   void take_mapped(uint32_t slot);
   void read_ended(uint32_t slot, int error);
