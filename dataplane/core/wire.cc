@@ -93,6 +93,11 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
     out->block_digest = load_be64(p + kAtBlockDigest);
     out->credit_wanted = out->done_seen = out->statuses_heard = 0;
     if ((out->flags & ~kFlagsOfParity) != 0) return Reject::kReservedNotZero;
+  } else if (out->type == Type::kEcho) {
+    const bool reflected = out->flags == kFlagReflected;
+    if ((out->flags & ~kFlagsOfEcho) != 0 || (out->offset | out->object | out->credit_wanted) != 0 ||
+        (reflected && (out->done_seen | out->statuses_heard) != 0))
+      return Reject::kReservedNotZero;
   } else if (out->type != Type::kData) {
     if ((out->flags | out->object) != 0) return Reject::kReservedNotZero;
     if (out->type == Type::kStatus &&

@@ -32,8 +32,9 @@ enum class Type : uint8_t {
   kStatus = 1,  // payload: a status report (status.h), receiver to sender
   kProbe = 2,   // "I have sent everything below tx_seq", sender to receiver; payload: padding, if any
   kParity = 3,  // payload: a repair symbol of an erasure code, sender to receiver; only where that was agreed
+  kEcho = 4,    // payload: anything, not protected; comes back as it came; only where that was agreed
 };
-inline constexpr Type kTypeLast = Type::kParity;
+inline constexpr Type kTypeLast = Type::kEcho;
 // Both have one row of numbers, one chain of keys, and are under what was agreed for data.
 constexpr bool is_numbered_as_data(Type type) { return type == Type::kData || type == Type::kParity; }
 
@@ -43,7 +44,10 @@ enum Flags : uint8_t {
   kFlagsKnown = kFlagRetransmission | kFlagRepair,
   kFlagRaptorQ = 1U << 0,  // of parity: by which code; otherwise by Reed-Solomon
   kFlagsOfParity = kFlagRaptorQ,
+  kFlagReflected = 1U << 0,  // of an echo: on its way back
+  kFlagsOfEcho = kFlagReflected,
 };
+inline constexpr uint32_t kEchoesMax = 1U << 16;  // of one flow
 
 // kNone and kRead protect nothing and are for measuring, into null:. With kRead both ends read every byte, so
 // that what a sum costs can be told from what it costs that bytes come to a core at all.

@@ -91,6 +91,32 @@ TEST(Wire, PutsTheFieldsOfParityAtTheirPlaces) {
   EXPECT_EQ(decode(with_another_flag, &h), Reject::kReservedNotZero);
 }
 
+TEST(Wire, AnEchoTellsOfItsSenderAlone) {
+  const Header echo{.type = Type::kEcho,
+                    .flow_id = 7,
+                    .tx_seq = 9,
+                    .send_time_ns = 11,
+                    .done_seen = 4,
+                    .statuses_heard = 42};
+  Header h;
+  ASSERT_EQ(decode(datagram(echo), &h), Reject::kNone);
+  EXPECT_EQ(h.type, Type::kEcho);
+  EXPECT_EQ(h.done_seen, 4U);
+  EXPECT_EQ(h.statuses_heard, 42U);
+  Header reflected = echo;
+  reflected.flags = kFlagReflected;
+  EXPECT_EQ(decode(datagram(reflected), &h), Reject::kReservedNotZero);
+  reflected.done_seen = reflected.statuses_heard = 0;
+  EXPECT_EQ(decode(datagram(reflected), &h), Reject::kNone);
+  for (const auto change :
+       {+[](Header& one) { one.offset = 1; }, +[](Header& one) { one.object = 1; },
+        +[](Header& one) { one.credit_wanted = 1; }, +[](Header& one) { one.flags = 2; }}) {
+    Header other = echo;
+    change(other);
+    EXPECT_EQ(decode(datagram(other), &h), Reject::kReservedNotZero);
+  }
+}
+
 TEST(Wire, RefusesEveryTruncation) {
   const auto bytes = datagram(sample());
   for (size_t n = 0; n < bytes.size(); ++n) {
@@ -108,7 +134,7 @@ TEST(Wire, RefusesWhatItDoesNotKnow) {
     return decode(bytes, &h);
   };
   EXPECT_EQ(refused(0, 1), Reject::kBadVersion);
-  EXPECT_EQ(refused(1, 4), Reject::kBadType);
+  EXPECT_EQ(refused(1, 5), Reject::kBadType);
   EXPECT_EQ(refused(2, 0x80), Reject::kBadType);
   EXPECT_EQ(refused(3, 64), Reject::kBadHeaderLength);
 }

@@ -132,6 +132,8 @@ board::FlowConfig any_config(World& world, uint32_t node, uint32_t slot, fuzz::I
       break;
     case 11:
       c.udp_checksum = 1;
+      c.echoes = static_cast<uint32_t>(input.edge());
+      c.echo_bytes = static_cast<uint16_t>(input.edge());
       break;
     case 12:
       c.local_ip[input.below(16)] = input.take<uint8_t>();

@@ -38,6 +38,7 @@ struct World {
   CrcKind crc_kind = CrcKind::kCrc64Ecma;
   board::Reach reach = board::Reach::kAgreed;
   uint8_t codes = 0;
+  bool echoes = false;
   uint64_t now_ns = 1'000'000'000;
   uint64_t next_seq = 0;
   uint64_t status_seq = 0;
@@ -66,6 +67,10 @@ void open_flow(World& world, uint32_t slot, uint64_t flow_id, board::Direction d
   c.reach = world.reach;
   c.codes = world.codes;
   c.parity = board::Parity::kWhereLost;
+  if (world.echoes) {
+    c.echoes = direction == board::Direction::kRx ? wire::kEchoesMax : 8;
+    c.echo_bytes = 100;
+  }
   board::FlowSlot& flow = world.node.board().flows[slot];
   flow.config = c;
   flow.control.rate_bps = c.rate_bps;
@@ -79,6 +84,7 @@ void begin(World& world, fuzz::Input& input) {
   world.chunk_bytes = kChunkBytes[form % 4];
   world.crc_kind = (form & 4) != 0 ? CrcKind::kCrc32c : CrcKind::kCrc64Ecma;
   world.reach = static_cast<board::Reach>((form >> 6) % 3);
+  world.echoes = (form & 32) != 0;
   world.codes = (form & 16) != 0 ? board::kCodeReedSolomon : 0;
   const uint32_t direct = (form & 8) != 0 ? uint32_t{board::kObjectDirect} : 0;
   world.size = 1 + input.take<uint32_t>() % kFileBytes;
@@ -197,7 +203,17 @@ Frame datagram(World& world, fuzz::Input& input) {
   h.flow_id = h.type == wire::Type::kStatus ? kTxFlow : kRxFlow;
   h.tx_seq = odd & 32 ? input.edge() : world.next_seq++ + (input.below(16) == 0 ? input.below(200) : 0);
   std::vector<uint8_t> payload;
-  if (h.type == wire::Type::kData) {
+  if (h.type == wire::Type::kProbe && (odd & 8) != 0) {
+    h.type = wire::Type::kEcho;
+    h.credit_wanted = 0;
+    if ((odd & 32) == 0) h.tx_seq = input.below(16);
+    if ((odd & 4) != 0) {
+      h.flags = wire::kFlagReflected;
+      h.flow_id = kTxFlow;
+      h.done_seen = h.statuses_heard = 0;
+    }
+    payload.resize(input.flag() ? 100 : input.take<uint16_t>() % 9000);
+  } else if (h.type == wire::Type::kData) {
     fill_data(world, input, odd, &h, &payload);
   } else if (h.type == wire::Type::kParity) {
     fill_parity(world, input, odd, &h, &payload);

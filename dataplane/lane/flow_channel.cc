@@ -13,7 +13,8 @@ int FlowChannel::open(const WorkerResources& resources, const board::FlowConfig&
                       const FlowSecret& secret) {
   datagrams_ = &resources.datagrams;
   store_ = &resources.store;
-  keys_ = seal::SecretBox<seal::FlowKeys>::make(secret.protection, secret.secret, resources.key_epoch_bits);
+  keys_ = seal::SecretBox<seal::FlowKeys>::make(secret.protection, secret.secret, resources.key_epoch_bits,
+                                                seal::best_gcm_engine(), config.echoes != 0);
   if (!keys_) return ENOMEM;
   seal_ = seal::FlowSeal(static_cast<wire::CrcKind>(config.crc_kind), secret.protection, *keys_,
                          resources.scratch);
@@ -21,6 +22,7 @@ int FlowChannel::open(const WorkerResources& resources, const board::FlowConfig&
                                 .peer = {net::Address::of(config.peer_ip), config.peer_port},
                                 .header_bytes = wire::kHeaderBytes,
                                 .udp_checksum = config.udp_checksum != 0,
+                                .no_udp_checksum = config.udp_checksum == 0 && config.echoes != 0,
                                 .learns_peer = config.reach == board::Reach::kPeerOpens},
                                &path_);
 }

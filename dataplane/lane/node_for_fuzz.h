@@ -132,9 +132,9 @@ class FuzzNode {
   void check_counters() {
     uint64_t sum = side_->counter(Counter::rx_control_frames) + side_->counter(Counter::rx_statuses) +
                    side_->counter(Counter::rx_probes) + side_->counter(Counter::rx_chunks) +
-                   side_->counter(Counter::rx_parity);
+                   side_->counter(Counter::rx_parity) + side_->counter(Counter::rx_echoes);
     for (auto c = static_cast<uint32_t>(Counter::rx_drop_not_ours);
-         c <= static_cast<uint32_t>(Counter::rx_drop_bad_status); ++c) {
+         c <= static_cast<uint32_t>(Counter::rx_drop_echo); ++c) {
       sum += side_->counter(static_cast<Counter>(c));
     }
     fuzz::require(sum == side_->counter(Counter::rx_frames), "every frame received is counted once");

@@ -157,6 +157,7 @@ struct RxSide::Flow {
   // Enciphered datagrams are accepted once: an attacker gains nothing from a copy.
   bool is_copy(const wire::Header& h) const {
     if (h.type == wire::Type::kProbe) return !arrivals.probe_window.is_new(h.offset);
+    if (h.type == wire::Type::kEcho) return !echo_window.is_new(h.tx_seq);
     return channel.seal().enciphers(h.type) && arrivals.window.check(h.tx_seq) != SeqWindow::Novelty::kNew;
   }
 
@@ -193,6 +194,7 @@ struct RxSide::Flow {
   StatusSchedule status;
   Fifo<GapToSend> gaps;
   PaddedCount padded;
+  ReplayWindow echo_window;
   SlotList open;  // extents of this flow
   bool closing = false;
 };

@@ -45,6 +45,7 @@ class RxSide {
   // A datagram whose header decoded. Counts what becomes of it.
   void on_data(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   void on_parity(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
+  void on_echo(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   void on_probe(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   void on_written(uint32_t slot, int error);  // the disk's answer
 

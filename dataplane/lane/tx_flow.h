@@ -8,6 +8,7 @@
 
 #include "dataplane/core/credit_wish.h"
 #include "dataplane/core/done_lists.h"
+#include "dataplane/core/echo_run.h"
 #include "dataplane/core/loss_estimate.h"
 #include "dataplane/core/loss_level.h"
 #include "dataplane/core/padded_probes.h"
@@ -200,7 +201,8 @@ struct TxSide::Flow {
         retransmissions(sent_remembered(c)),
         repeats(extents),
         parity(extents),
-        peer(extents, now_ns) {}
+        peer(extents, now_ns),
+        echoes({.asked = c.echoes, .bytes = c.echo_bytes, .seed = c.flow_id}, now_ns) {}
 
   Repetition repetition() const {
     return Repetition(std::max(config.expected_loss_percent * 0.01, credit.wish.loss()));
@@ -209,7 +211,8 @@ struct TxSide::Flow {
   bool has_repairs() const { return !repairs.asked.empty(); }
   bool has_lost() const { return !retransmissions.lost.empty(); }
   bool has_parity() const { return !parity.waiting.empty(); }
-  bool has_unsent() const { return !first_pass.unsent.empty(); }
+  bool has_echoes() const { return echoes.has_unsent(); }
+  bool has_unsent() const { return !first_pass.unsent.empty() && echoes.over(); }
   // Whether all has left, and the peer may not have all of it.
   bool has_end() const {
     return parity.end_is_new && !repeats.held.empty() && first_pass.unsent.empty() &&
@@ -235,6 +238,8 @@ struct TxSide::Flow {
   Probes probes;
   CreditUse credit;
   PeerState peer;
+  EchoRun echoes;
+  uint64_t echo_fault_events = 0;
   uint64_t tx_seq = 0;        // of the next datagram with data
   uint32_t extents_held = 0;  // those that let_go was not called for
   bool repair_turn = false;   // a repair goes before a retransmission
@@ -243,13 +248,14 @@ struct TxSide::Flow {
 
 // The kinds of work of a flow, the most urgent first. A new kind needs a queue in Flow, a member that sends
 // one datagram of it, and its line here. Padded probes are few and must not wait for data that may never
-// arrive. Repairs and retransmissions take turns: a peer without buffers loses every retransmission until
-// repairs have completed extents. Repair symbols of erasure codes come before new data: they are of extents
-// that are sent, whose memory waits for them. Those of the end come behind all
-// that is new.
+// arrive. Echoes are all that a
+// flow sends while it has any, but for these. Repairs and retransmissions take turns: a peer without buffers
+// loses every retransmission until repairs have completed extents. Repair symbols of erasure codes come
+// before new data: they are of extents that are sent, whose memory waits for them. Those of the end come
+// behind all that is new.
 struct TxSide::Work {
   using Order =
-      InOrder<Kind<&TxSide::send_padded, &Flow::has_padded>,
+      InOrder<Kind<&TxSide::send_padded, &Flow::has_padded>, Kind<&TxSide::send_echo, &Flow::has_echoes>,
               InTurns<&Flow::repair_turn, Kind<&TxSide::send_repair, &Flow::has_repairs>,
                       Kind<&TxSide::send_retransmission, &Flow::has_lost>>,
               Kind<&TxSide::send_parity, &Flow::has_parity>, Kind<&TxSide::send_new, &Flow::has_unsent>,

@@ -32,6 +32,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   read_ahead(flow, now_ns);
   const uint64_t idle_ns = now_ns - flow.pacing.last_pump_ns;
   flow.pacing.last_pump_ns = now_ns;
+  look_at_echoes(flow, now_ns);
   if (!flow.channel.ready(now_ns, flow.slot.state)) return false;
   const uint64_t control_ns = resources_.board.control_alive_ns.load(std::memory_order_relaxed);
   const uint64_t rate_bps =
@@ -193,7 +194,7 @@ void TxSide::skip_unreadable(Flow& flow) {
 
 Sent TxSide::send_new(Flow& flow, uint64_t now_ns) {
   skip_unreadable(flow);
-  if (flow.first_pass.unsent.empty()) return Sent::kNothing;
+  if (!flow.has_unsent()) return Sent::kNothing;
   const uint32_t slot = flow.first_pass.unsent.front();
   Extent& e = extents_[slot];
   if (e.state != State::kReady || e.length == 0) return Sent::kNothing;
@@ -297,6 +298,7 @@ uint64_t TxSide::next_due_ns(uint64_t now_ns) const {
     // A probe that was due and did not leave waits for something else, like the device.
     const uint64_t probe_ns = probe_due_ns(*flow, now_ns);
     if (probe_ns > now_ns) due = std::min(due, probe_ns);
+    if (flow->echoes.awaited()) due = std::min(due, flow->echoes.waits_until_ns());
   }
   return due;
 }

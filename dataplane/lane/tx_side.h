@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "dataplane/coding/parity_choice.h"
@@ -76,6 +77,8 @@ class TxSide {
 
   // A datagram whose header says that it is a status. Counts what becomes of it.
   void on_status(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
+  // One that says that it is an echo on its way back.
+  void on_echo(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   void on_read(uint32_t slot, int error);  // the disk's answer
 
   // Reads ahead and sends what the pacers allow. True when anything was done.
@@ -140,6 +143,10 @@ class TxSide {
   Sent send_new(Flow& flow, uint64_t now_ns);
   void skip_unreadable(Flow& flow);
   Sent send_padded(Flow& flow, uint64_t leaves_ns);
+  // Echoes (tx_echo.cc)
+  static void look_at_echoes(Flow& flow, uint64_t now_ns);
+  Sent send_echo(Flow& flow, uint64_t leaves_ns);
+  void compare_echo(Flow& flow, uint64_t number, std::span<const uint8_t> came);
   uint64_t send_time_ns(const Flow& flow, uint64_t leaves_ns) const;
   void count_blocked(Flow& flow, uint64_t ns) const;
   Sent send_repeat(Flow& flow, uint64_t now_ns);

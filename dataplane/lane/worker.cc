@@ -212,9 +212,11 @@ int Worker::open_flow(const board::Command& command, uint64_t now_ns) {
       c.chunk_bytes % wire::kChunkBytesStep != 0 || !power_of_two || c.extent_bytes < 65536 ||
       c.extent_bytes > port.extent_bytes_max || c.crc_kind > static_cast<uint8_t>(wire::CrcKind::kRead) ||
       c.reach > board::Reach::kWeOpen || (c.codes & ~codes_built_in()) != 0 ||
-      c.parity > board::Parity::kWhereLost || ip4 != peer.is_ip4() ||
-      local != net::Address::of(ip4 ? port.ip4 : port.ip6) || local.is_zero() || peer.is_zero() ||
-      (c.local_port - port.udp_port_base) % workers_ != index_) {
+      c.parity > board::Parity::kWhereLost || c.echoes > wire::kEchoesMax ||
+      (c.direction == board::Direction::kTx && c.echoes != 0 &&
+       (c.echo_bytes == 0 || c.echo_bytes > c.chunk_bytes)) ||
+      ip4 != peer.is_ip4() || local != net::Address::of(ip4 ? port.ip4 : port.ip6) || local.is_zero() ||
+      peer.is_zero() || (c.local_port - port.udp_port_base) % workers_ != index_) {
     return EINVAL;
   }
   auto& slot = resources_.board.flows[flow_slot];
@@ -291,6 +293,9 @@ void Worker::on_datagram(const net::RxDatagram& datagram, uint64_t now_ns) {
       return rx_.on_probe(datagram, header, now_ns);
     case wire::Type::kStatus:
       return tx_.on_status(datagram, header, now_ns);
+    case wire::Type::kEcho:
+      return header.flags == wire::kFlagReflected ? tx_.on_echo(datagram, header, now_ns)
+                                                  : rx_.on_echo(datagram, header, now_ns);
   }
 }
 

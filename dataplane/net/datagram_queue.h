@@ -32,7 +32,8 @@ struct PathConfig {
   Endpoint peer;              // of the same family
   uint32_t header_bytes = 0;  // with which every datagram begins that is sent on the path; an even number
   bool udp_checksum = false;
-  bool learns_peer = false;  // `peer` is not known: DatagramQueue::move_path tells it, maybe often
+  bool no_udp_checksum = false;  // where the kernel would compute one all the same: it is not to
+  bool learns_peer = false;      // `peer` is not known: DatagramQueue::move_path tells it, maybe often
 };
 
 // The way of one flow to its peer and back. Made by a DatagramQueue, used and destroyed by its thread, before

@@ -15,11 +15,16 @@ struct Expanded {
 }  // namespace
 
 FlowKeys::FlowKeys(wire::Protection protection, const Secret& flow_secret, uint32_t epoch_bits,
-                   GcmEngine engine)
+                   GcmEngine engine, bool echoes)
     : data_(cipher_of(protection), Expanded(flow_secret, "sluice data s2d").secret, epoch_bits, engine),
       probes_(cipher_of(protection), Expanded(flow_secret, "sluice probe s2d").secret, epoch_bits, engine),
       statuses_(cipher_of(protection), Expanded(flow_secret, "sluice status d2s").secret, epoch_bits,
-                engine) {}
+                engine) {
+  if (!echoes) return;
+  echoes_.emplace(cipher_of(protection), Expanded(flow_secret, "sluice echo s2d").secret, epoch_bits, engine);
+  echoes_back_.emplace(cipher_of(protection), Expanded(flow_secret, "sluice echo d2s").secret, epoch_bits,
+                       engine);
+}
 
 std::array<uint8_t, kIvBytes> nonce_of(const EpochKey& key, uint64_t number) {
   std::array<uint8_t, kIvBytes> nonce = key.iv;

@@ -10,6 +10,10 @@ uint64_t FlowSeal::encipher(const wire::Header& header, std::span<const uint8_t>
                             std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out,
                             Store store) {
   DCHECK(payload.empty() || payload_out != nullptr, "the cipher is the copy");
+  if (header.type == wire::Type::kEcho) {
+    seal_echo(header, payload, header_out, payload_out);
+    return 0;
+  }
   KeyChain& chain = keys_->of(header.type);
   const uint64_t number = number_of(header);
   const uint64_t epoch = chain.epoch_of(number);
@@ -35,6 +39,7 @@ uint64_t FlowSeal::encipher(const wire::Header& header, std::span<const uint8_t>
 
 Opened FlowSeal::decipher(const wire::Header& header, std::span<const uint8_t> datagram,
                           uint8_t* empty_place) {
+  if (header.type == wire::Type::kEcho) return open_echo(header, datagram);
   Opened opened;
   KeyChain& chain = keys_->of(header.type);
   const uint64_t number = number_of(header);
@@ -57,6 +62,44 @@ Opened FlowSeal::decipher(const wire::Header& header, std::span<const uint8_t> d
   opened.payload_ = out;
   opened.payload_bytes_ = header.length;
   opened.digest_ = header.type == wire::Type::kData ? crc::compute(data_kind_, 0, out, header.length) : 0;
+  return opened;
+}
+
+void FlowSeal::seal_echo(const wire::Header& header, std::span<const uint8_t> payload,
+                         std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out) {
+  KeyChain* const chain = keys_->of_echoes(header.flags == wire::kFlagReflected);
+  CHECK(chain != nullptr, "only a flow with echoes sends any");
+  const uint64_t epoch = chain->epoch_of(header.tx_seq);
+  chain->reached(epoch);
+  const EpochKey* const key = chain->find(epoch);
+  CHECK(key != nullptr, "numbers of echoes are few");
+  wire::Header numbered = header;
+  numbered.key_epoch = static_cast<uint8_t>(epoch);
+  wire::encode(numbered, header_out);
+  if (!payload.empty()) std::memcpy(payload_out, payload.data(), payload.size());
+  const auto nonce = nonce_of(*key, header.tx_seq);
+  key->key.seal(nonce.data(), header_out.first<wire::kHeaderCoveredBytes>(), {}, nullptr,
+                &header_out[wire::kHeaderCoveredBytes]);
+}
+
+Opened FlowSeal::open_echo(const wire::Header& header, std::span<const uint8_t> datagram) {
+  Opened opened;
+  KeyChain* const chain = keys_->of_echoes(header.flags == wire::kFlagReflected);
+  const uint64_t epoch = chain != nullptr ? chain->epoch_of(header.tx_seq) : 0;
+  const EpochKey* const key = chain != nullptr ? chain->find(epoch) : nullptr;
+  if (key == nullptr || header.key_epoch != static_cast<uint8_t>(epoch)) {
+    opened.outcome_ = Outcome::kBadEpoch;
+    return opened;
+  }
+  const auto nonce = nonce_of(*key, header.tx_seq);
+  if (!key->key.open(nonce.data(), datagram.first(wire::kHeaderCoveredBytes), {}, nullptr,
+                     &datagram[wire::kHeaderCoveredBytes])) {
+    return opened;
+  }
+  chain->reached(epoch);
+  opened.outcome_ = Outcome::kGood;
+  opened.payload_ = datagram.data() + wire::kHeaderBytes;
+  opened.payload_bytes_ = header.length;
   return opened;
 }
 

@@ -82,7 +82,8 @@ class FlowSeal {
 
   wire::CrcKind data_kind() const { return data_kind_; }
   wire::Protection protection() const { return protection_; }
-  // Its payload is written where it leaves from, never sent from where it lies.
+  // Its payload is written where it leaves from, never sent from where it lies. Of an echo only the header is
+  // protected, so that a payload which was damaged on the way is seen, and not dropped.
   bool enciphers(wire::Type type) const {
     return !wire::is_numbered_as_data(type) || protection_ != wire::Protection::kCrc;
   }
@@ -106,6 +107,9 @@ class FlowSeal {
   uint64_t encipher(const wire::Header& header, std::span<const uint8_t> payload,
                     std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out, Store store);
   Opened decipher(const wire::Header& header, std::span<const uint8_t> datagram, uint8_t* empty_place);
+  void seal_echo(const wire::Header& header, std::span<const uint8_t> payload,
+                 std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out);
+  Opened open_echo(const wire::Header& header, std::span<const uint8_t> datagram);
 
   wire::CrcKind data_kind_ = wire::CrcKind::kCrc64Ecma;
   wire::Protection protection_ = wire::Protection::kCrc;

@@ -77,6 +77,7 @@ int Queue::open_path(const net::PathConfig& config, std::unique_ptr<net::Path>* 
   int error = open_socket(config, &socket);
   if (error == 0) {
     auto opened = std::make_unique<SocketPath>(*this, config, std::move(socket));
+    opened->joins = !config.no_udp_checksum;  // the kernel cuts no piece without a checksum
     paths_.push_back(opened.get());
     error = receiver_.watch(*opened);
     if (error == 0) *path = std::move(opened);

@@ -4,11 +4,13 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <linux/udp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <tuple>
 
 #include "dataplane/udp/socket.h"
 
@@ -182,6 +184,29 @@ TEST_P(SocketQueue, MoreSmallOnesThanOneBurstComeInOrder) {
   const auto got = receive(b_, kCount);
   ASSERT_EQ(got.size(), kCount);
   for (uint32_t i = 0; i < kCount; ++i) EXPECT_EQ(got[i].mark, i);
+}
+
+TEST_P(SocketQueue, MayGoWithoutAChecksum) {
+  for (const auto& [end, local, peer] : {std::tuple{&a_, a_end_, b_end_}, {&b_, b_end_, a_end_}})
+    ASSERT_EQ(
+        end->queue.open_path({.local = local, .peer = peer, .header_bytes = kHeader, .no_udp_checksum = true},
+                             &end->path),
+        0);
+  int without = 0;
+  socklen_t bytes = sizeof without;
+  const bool ip4 = a_end_.address.is_ip4();
+  ASSERT_EQ(::getsockopt(static_cast<SocketPath&>(*a_.path).socket.get(), ip4 ? SOL_SOCKET : IPPROTO_UDP,
+                         ip4 ? SO_NO_CHECK : UDP_NO_CHECK6_TX, &without, &bytes),
+            0);
+  EXPECT_NE(without, 0);
+  constexpr uint32_t kCount = 20;
+  for (uint32_t i = 0; i < kCount; ++i)
+    ASSERT_TRUE(a_.begin(static_cast<uint8_t>(i), i * 1000, 1000, &a_.queue.buffers()[0]));
+  a_.queue.flush();
+  const auto got = receive(b_, kCount);
+  ASSERT_EQ(got.size(), kCount);
+  for (uint32_t i = 0; i < kCount; ++i) EXPECT_EQ(got[i].mark, i);
+  EXPECT_EQ(a_.count(Counter::tx_refused), 0U);
 }
 
 // The kernel counts one piece where it dropped several datagrams.

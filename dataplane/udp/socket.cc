@@ -26,6 +26,14 @@ uint32_t get(int socket, int level, int option) {
   return static_cast<uint32_t>(std::max(value, 0));
 }
 
+void leave_out_checksum(int socket, bool ip4) {
+  if (ip4) {
+    set(socket, SOL_SOCKET, SO_NO_CHECK, 1);
+  } else {
+    set(socket, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
+  }
+}
+
 void set_options(int socket, bool ip4) {
   set(socket, SOL_SOCKET, SO_RCVBUF, kSocketBufferBytes);
   set(socket, SOL_SOCKET, SO_SNDBUF, kSocketBufferBytes);
@@ -89,6 +97,7 @@ int open_socket(const net::PathConfig& config, UniqueFd* out) {
   UniqueFd socket(::socket(ip4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno;
   set_options(socket.get(), ip4);
+  if (config.no_udp_checksum) leave_out_checksum(socket.get(), ip4);
   const SocketAddress local = socket_address(config.local);
   if (::bind(socket.get(), local.get(), local.bytes) != 0) return errno;
   if (config.learns_peer) {

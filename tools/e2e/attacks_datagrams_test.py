@@ -41,13 +41,18 @@ def swapped(packet):
     return packet
 
 
+def an_echo(siege):
+    """Of the form of one, on a flow of files, which has none."""
+    return altered(siege.data(), type=4, flags=0, object=0, offset=0, credit_wanted=0)
+
+
 # Whatever a datagram is under, it is refused by its form, or by the flow that it names.
 FORM = [
     Attack("no header at all", "rx_drop_too_short", lambda s: cut(s.data(), 0, 1)),
     Attack("cut at each field of the header", "rx_drop_too_short",
            lambda s: cut(s.data(), 4, 5, 8, 16, 24, 32, 40, 44, 48, 52, 56, 71)),
     Attack("another version", "rx_drop_bad_version", lambda s: each_field(s.data(), "version", 0, 1, 3, 255)),
-    Attack("a type that is none", "rx_drop_bad_type", lambda s: each_field(s.data(), "type", 4, 5, 255)),
+    Attack("a type that is none", "rx_drop_bad_type", lambda s: each_field(s.data(), "type", 5, 6, 255)),
     Attack("flags that are none", "rx_drop_bad_type", lambda s: each_field(s.data(), "flags", 4, 8, 0x80, 255)),
     Attack("header length lies", "rx_drop_bad_header_length",
            lambda s: each_field(s.data(), "header_bytes", 0, 56, 71, 73, 255)),
@@ -63,6 +68,9 @@ FORM = [
                       ("flags", "object", "offset", "credit_wanted", "done_seen", "statuses_heard")], to=A),
     Attack("a probe has what only data have", "rx_drop_reserved_not_zero",
            lambda s: [altered(s.probe(), **{field: 1}) for field in ("flags", "object")]),
+    Attack("an echo has what only data have", "rx_drop_reserved_not_zero",
+           lambda s: [altered(an_echo(s), **{field: 1}) for field in ("object", "offset", "credit_wanted")]),
+    Attack("an echo that nobody agreed upon", "rx_drop_echo", lambda s: [an_echo(s)]),
     Attack("a flow that nobody named", "rx_drop_unknown_flow",
            lambda s: each_field(s.data(), "flow_id", 0, 1, (1 << 64) - 1, 0xFFFF)),
     Attack("a flow that differs by one bit", "rx_drop_unknown_flow",

@@ -36,6 +36,8 @@ OF_STATUS = wire.Datagram(wire.STATUS, FLOW, 41, 0x1112131415161718, STATUS.pack
 OF_HOLES = wire.Datagram(wire.STATUS, FLOW, 42, 0x1112131415161719, WITH_HOLES.pack())
 PARITY = wire.Datagram(wire.PARITY, FLOW, 7, 0x0102030405060709, bytes(range(64)), wire.RAPTORQ, 300 * 65536, 2, block=3,
                        repair_id=258, block_digest=0x995DC9BBDF1939FA)  # fmt: skip
+ECHO = wire.Datagram(wire.ECHO, FLOW, 9, 0x0102030405060C0D, bytes.fromhex("deadbeef001122"), done_seen=4, statuses_heard=42)
+REFLECTED = wire.Datagram(wire.ECHO, FLOW, 9, 0x1112131415161718, ECHO.payload, wire.REFLECTED)
 PROBE = wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, offset=3, done_seen=4, statuses_heard=42, credit_wanted=36)
 
 
@@ -65,6 +67,22 @@ def test_golden_datagrams(name, datagram, crc, protection):
     assert wire.open_sealed(frame, crc, peers) == datagram
 
 
+@pytest.mark.parametrize("name, datagram, protection", [
+    ("echo", ECHO, keys.CRC), ("echo", ECHO, keys.AES_128_GCM), ("echo, aes-256-gcm", ECHO, keys.AES_256_GCM),
+    ("echo, reflected", REFLECTED, keys.AES_128_GCM)])  # fmt: skip
+def test_golden_echoes(name, datagram, protection):
+    """Its header is protected, its payload is not."""
+    frame = documented(name)
+    assert wire.seal(datagram, wire.CRC64, keys.Keys(protection, SECRET)) == frame
+    peers = keys.Keys(protection, SECRET)
+    for at in range(wire.HEADER_BYTES):
+        with pytest.raises(wire.Invalid):
+            wire.open_sealed(frame[:at] + bytes([frame[at] ^ 0x10]) + frame[at + 1 :], wire.CRC64, peers)
+    damaged = frame[:-1] + bytes([frame[-1] ^ 0x10])
+    assert wire.open_sealed(damaged, wire.CRC64, peers).payload == datagram.payload[:-1] + bytes([datagram.payload[-1] ^ 0x10])
+    assert wire.open_sealed(frame, wire.CRC64, peers) == datagram
+
+
 @pytest.mark.parametrize("name, status", [("status, payload", STATUS), ("status, holes, payload", WITH_HOLES)])
 def test_golden_statuses(name, status):
     assert status.pack() == documented(name)
@@ -86,7 +104,9 @@ def test_keys_are_derived_as_documented():
     expect("data, epoch 1", keys.expand(data, b"sluice next", 32))
     expect("probe, epoch 0", keys.expand(SECRET, b"sluice probe s2d", 32))
     expect("status, epoch 0", keys.expand(SECRET, b"sluice status d2s", 32))
-    assert len(listed) == 13
+    expect("echo, epoch 0", keys.expand(SECRET, b"sluice echo s2d", 32))
+    expect("echoed, epoch 0", keys.expand(SECRET, b"sluice echo d2s", 32))
+    assert len(listed) == 19
 
 
 def test_three_epochs_are_held():

@@ -55,16 +55,23 @@ class Keys:
         data = Chain(expand(secret, b"sluice data s2d", SECRET_BYTES), key_bytes, epoch_bits)
         probe = Chain(expand(secret, b"sluice probe s2d", SECRET_BYTES), key_bytes, epoch_bits)
         status = Chain(expand(secret, b"sluice status d2s", SECRET_BYTES), key_bytes, epoch_bits)
-        self._chains = {wire.DATA: data, wire.PARITY: data, wire.PROBE: probe, wire.STATUS: status}
+        echo = Chain(expand(secret, b"sluice echo s2d", SECRET_BYTES), key_bytes, epoch_bits)
+        back = Chain(expand(secret, b"sluice echo d2s", SECRET_BYTES), key_bytes, epoch_bits)
+        self._chains = {wire.DATA: data, wire.PARITY: data, wire.PROBE: probe, wire.STATUS: status, wire.ECHO: echo}
+        self._back = back
 
     def encipher(self, kind):
         return kind not in (wire.DATA, wire.PARITY) or self.protection != CRC
 
+    def _chain(self, datagram):
+        reflected = datagram.type == wire.ECHO and datagram.flags == wire.REFLECTED
+        return self._back if reflected else self._chains[datagram.type]
+
     def epoch(self, datagram):
-        return wire.number_of(datagram) >> self._chains[datagram.type].epoch_bits
+        return wire.number_of(datagram) >> self._chain(datagram).epoch_bits
 
     def reached(self, datagram):
-        self._chains[datagram.type].reached(self.epoch(datagram))
+        self._chain(datagram).reached(self.epoch(datagram))
 
     def to_send(self, datagram):
         self.reached(datagram)
@@ -72,7 +79,7 @@ class Keys:
 
     def to_open(self, datagram):
         """The cipher, or None, and the nonce."""
-        cipher, iv = self._chains[datagram.type].find(self.epoch(datagram))
+        cipher, iv = self._chain(datagram).find(self.epoch(datagram))
         number = wire.number_of(datagram).to_bytes(12, "big")
         return cipher, bytes(a ^ b for a, b in zip(iv, number))
 

@@ -10,9 +10,10 @@ except ImportError:
     crcmod = None
 from cryptography.exceptions import InvalidTag
 
-DATA, STATUS, PROBE, PARITY = range(4)
+DATA, STATUS, PROBE, PARITY, ECHO = range(5)
 RETRANSMISSION, REPAIR = 1, 2
 RAPTORQ = 1  # of parity
+REFLECTED = 1  # of an echo
 HEADER_BYTES, COVERED_BYTES = 72, 56
 
 # ---- 1.1 Header -------------------------------------------------------------------------------------
@@ -67,6 +68,8 @@ def seal(datagram, crc, keys):
     if not enciphered:
         return header + _CRC.pack(crc.of(header, datagram.chunk_crc), 0) + datagram.payload
     cipher, nonce = keys.to_send(datagram)
+    if datagram.type == ECHO:  # only the header is protected
+        return header + cipher.encrypt(nonce, b"", header) + datagram.payload
     sealed = cipher.encrypt(nonce, datagram.payload, header)
     return header + sealed[-16:] + sealed[:-16]
 
@@ -78,11 +81,13 @@ def open_sealed(frame, crc, keys):
     version, kind, flags, header_bytes, epoch_and_wish, *rest = _HEADER.unpack_from(frame)
     flow_id, tx_seq, send_time, offset, number, length, done_seen, statuses_heard = rest
     epoch, wish = epoch_and_wish >> 24, epoch_and_wish & 0xFFFFFF
-    known_flags = {DATA: 3, PARITY: RAPTORQ}.get(kind, 0)
-    if version != 2 or kind > PARITY or header_bytes != HEADER_BYTES or flags & ~known_flags:
+    known_flags = {DATA: 3, PARITY: RAPTORQ, ECHO: REFLECTED}.get(kind, 0)
+    if version != 2 or kind > ECHO or header_bytes != HEADER_BYTES or flags & ~known_flags:
         raise Invalid("not of this version")
-    if (kind == STATUS and (wish or offset or done_seen or statuses_heard)) or (kind in (STATUS, PROBE) and number):
+    if (kind == STATUS and (wish or offset or done_seen or statuses_heard)) or (kind in (STATUS, PROBE, ECHO) and number):
         raise Invalid("a field that this type does not use")
+    if kind == ECHO and (wish or offset or (flags and (done_seen or statuses_heard))):
+        raise Invalid("a field that an echo does not use")
     payload = frame[HEADER_BYTES:]
     if len(payload) != length:
         raise Invalid("length is not what follows the header")
@@ -102,10 +107,11 @@ def open_sealed(frame, crc, keys):
     if cipher is None or epoch != keys.epoch(datagram) & 0xFF:
         raise Invalid("of an epoch whose key is not held")
     try:
-        datagram.payload = cipher.decrypt(nonce, payload + field, header)
+        opened = cipher.decrypt(nonce, (b"" if kind == ECHO else payload) + field, header)
     except InvalidTag:
         raise Invalid("a wrong tag") from None
     keys.reached(datagram)
+    datagram.payload = payload if kind == ECHO else opened
     if kind in (DATA, PARITY):
         datagram.chunk_crc = crc.of(datagram.payload)
     return datagram

@@ -267,9 +267,9 @@ void Dataplane::check() const {
     taken += const_cast<SimPort&>(port_).queue(i).received();
     outcomes += counter(board::Counter::rx_control_frames) + counter(board::Counter::rx_statuses) +
                 counter(board::Counter::rx_probes) + counter(board::Counter::rx_chunks) +
-                counter(board::Counter::rx_parity);
+                counter(board::Counter::rx_parity) + counter(board::Counter::rx_echoes);
     for (auto c = static_cast<uint32_t>(board::Counter::rx_drop_not_ours);
-         c <= static_cast<uint32_t>(board::Counter::rx_drop_bad_status); ++c) {
+         c <= static_cast<uint32_t>(board::Counter::rx_drop_echo); ++c) {
       outcomes += counter(static_cast<board::Counter>(c));
     }
     if (counter(board::Counter::event_ring_full) > 0) setup_.oracle.fail("the event ring was full");
