@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/convert.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "control/proto/option_fields.h"
 #include "control/proto/session_state.h"
 #include "dataplane/base/text.h"
@@ -157,6 +160,32 @@ void add_size(const rate::SizePoint& point, api::Session* session) {
   size->set_payload_bytes(point.payload_bytes);
 }
 
+std::string word_of(uint64_t word, uint64_t bytes) {
+  std::string text(sizeof word, '\0');
+  std::memcpy(text.data(), &word, sizeof word);
+  text.resize(std::min<uint64_t>(bytes, sizeof word));
+  return text;
+}
+
+void add_echoes(const transfer::EchoView& echoes, const board::EchoFigures& figures, api::Echoes* to) {
+  to->set_asked(echoes.asked);
+  to->set_bytes(echoes.bytes);
+  to->set_sent(figures.sent);
+  to->set_came(figures.came);
+  to->set_wrong(figures.wrong);
+  to->set_wrong_bytes(figures.wrong_bytes);
+  to->set_copies(figures.copies);
+  to->set_over(figures.over);
+  to->set_udp_checksum(echoes.udp_checksum);
+  for (const board::Event& fault : echoes.faults) {
+    api::EchoFault* const one = to->add_faults();
+    one->set_number(fault.object);
+    one->set_offset(static_cast<uint32_t>(fault.offset));
+    one->set_sent(word_of(fault.digest, fault.length));
+    one->set_came(word_of(fault.value, fault.length));
+  }
+}
+
 template <typename Request>
 Result<node::Wishes> wishes_of_any(const Request& request) {
   const api::TransferOptions& options = request.options();
@@ -233,6 +262,9 @@ api::Session to_api(const transfer::View& view) {
   session.set_queue_place(view.queue.place);
   session.set_queue_length(view.queue.length);
   if (view.deadline) add_deadline(*view.deadline, &session);
+  for (const transfer::LegView& leg : view.legs) {
+    if (leg.echoes) add_echoes(*leg.echoes, leg.figures.extra.echoes, session.mutable_echoes());
+  }
   if (view.error) {
     session.set_error_code(static_cast<uint32_t>(view.error->code));
     session.set_error(view.error->message);

@@ -48,12 +48,27 @@ void OneWayDelays::add(const OneWayDelays& other) {
   known = true;
 }
 
+void EchoFigures::add(const EchoFigures& other) {
+  sent += other.sent;
+  came += other.came;
+  wrong += other.wrong;
+  wrong_bytes += other.wrong_bytes;
+  copies += other.copies;
+  over |= other.over;
+}
+
 void FlowFigures::add(const FlowState& state) {
   chunks += read(state.chunks);
   bytes += read(state.bytes);
   retransmitted_chunks += read(state.retransmitted_chunks) + read(state.repaired_chunks);
-  parity.symbols += read(state.parity);
-  parity.decoded_chunks += read(state.decoded_chunks);
+  extra.parity.symbols += read(state.parity);
+  extra.parity.decoded_chunks += read(state.decoded_chunks);
+  extra.echoes.add({.sent = read(state.echoes),
+                    .came = read(state.echoes_came),
+                    .wrong = read(state.echoes_wrong),
+                    .wrong_bytes = read(state.echo_bytes_wrong),
+                    .copies = read(state.echo_copies),
+                    .over = read(state.echoes_over) != 0});
   duplicate_chunks += read(state.duplicate_chunks);
   late_chunks += read(state.late_chunks);
   // A destination counts these itself, a source is told: a flow has only one of both.
@@ -99,8 +114,9 @@ void FlowFigures::add(const FlowFigures& other) {
   chunks += other.chunks;
   bytes += other.bytes;
   retransmitted_chunks += other.retransmitted_chunks;
-  parity.symbols += other.parity.symbols;
-  parity.decoded_chunks += other.parity.decoded_chunks;
+  extra.parity.symbols += other.extra.parity.symbols;
+  extra.parity.decoded_chunks += other.extra.parity.decoded_chunks;
+  extra.echoes.add(other.extra.echoes);
   duplicate_chunks += other.duplicate_chunks;
   late_chunks += other.late_chunks;
   crc_errors += other.crc_errors;

@@ -45,6 +45,24 @@ struct ParityFigures {
   uint64_t decoded_chunks = 0;  // of the chunks that came, those that repair symbols replaced
 };
 
+// Datagrams of a probe that the peer reflects, at the node that sends them; at the other one `sent` were
+// reflected.
+struct EchoFigures {
+  uint64_t sent = 0;
+  uint64_t came = 0;
+  uint64_t wrong = 0;        // of these with another payload than was sent
+  uint64_t wrong_bytes = 0;  // in these
+  uint64_t copies = 0;       // that came once more
+  bool over = false;         // none is sent or awaited any more
+  void add(const EchoFigures& other);
+};
+
+// Of datagrams that carry no chunks.
+struct ExtraFigures {
+  ParityFigures parity;
+  EchoFigures echoes;
+};
+
 // The sum over a session's flows of what the board says.
 struct FlowFigures {
   uint64_t chunks = 0;
@@ -71,10 +89,10 @@ struct FlowFigures {
   OneWayDelays delays;
   uint64_t unreachable_since_ns = 0;  // the next hop of a flow does not answer; 0: all do
   uint8_t next_hop[16] = {};          // and which one that is; all zero: there is no route
-  ParityFigures parity;
+  ExtraFigures extra;
 
   // A source counts here the datagrams that have a tx_seq.
-  uint64_t sent() const { return chunks + retransmitted_chunks + parity.symbols; }
+  uint64_t sent() const { return chunks + retransmitted_chunks + extra.parity.symbols; }
   void add(const FlowState& state);
   void add(const FlowFigures& other);
   rate::PathReport report() const;  // what a rate controller is told

@@ -73,6 +73,22 @@ Json leg_json(const LegProgress& leg) {
           {"error", leg.error()}};
 }
 
+// Without the bytes of each fault: `sluice probe integrity` shows them.
+Json echoes_json(const Echoes& echoes) {
+  return {{"asked", echoes.asked()},
+          {"bytes", echoes.bytes()},
+          {"sent", echoes.sent()},
+          {"came", echoes.came()},
+          {"wrong", echoes.wrong()},
+          {"wrong_bytes", echoes.wrong_bytes()},
+          {"copies", echoes.copies()},
+          {"over", echoes.over()},
+          {"udp_checksum", echoes.udp_checksum()},
+          {"faults", each(echoes.faults(), [](const EchoFault& fault) {
+             return Json{{"number", fault.number()}, {"offset", fault.offset()}};
+           })}};
+}
+
 Json session_fields(const Session& s) {
   Json out = {{"id", s.id()},
               {"state", state_name(s)},
@@ -136,6 +152,7 @@ Json session_fields(const Session& s) {
   out["legs"] = each(s.legs(), leg_json);
   out["history"] = each(s.history(), rate_point_json);
   out["files"] = each(s.files(), file_json);
+  out["echoes"] = s.has_echoes() ? echoes_json(s.echoes()) : Json(nullptr);
   out["names"] = names_json(s.names());
   return out;
 }

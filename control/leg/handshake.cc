@@ -18,6 +18,7 @@ void Handshake::end() {
   (void)take_inbox();
   agreed_ = settling_ = halted_ = contacted_ = peer_forgot_ = apart_ = wished_freely_ = false;
   agreed_apart_.reset();
+  reflects_.reset();
 }
 
 bool Handshake::queued() const {
@@ -173,6 +174,7 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
       make_specification(able, options, job.role, job.request->discards(), around_.lanes.local_ports());
   if (!wishes) return wishes.error();
   specification_ = std::move(*wishes);
+  around_.lanes.ask_echoes(options.echoes, options.echo_bytes);
   around_.stream.send(specification_, out);
   enter(P::kAnswer, now_ns);
   return {};
@@ -255,6 +257,12 @@ Status Handshake::answer_specification(uint64_t now_ns, Effects& out) {
   const Result<SpecificationSet> set = answer(specification_, abilities(now_ns),
                                               around_.settings.partition_bytes, around_.lanes.local_ports());
   if (!set) return set.error();
+  if (set->abilities.has(Ability::kEchoes)) {
+    reflects_ = around_.settings.reflecting->take(around_.peer_name);
+    if (reflects_ == nullptr)
+      return Error{ErrorCode::kResources,
+                   "a probe of the same node is reflected here already: wait for its end"};
+  }
   if (Status status = agree_upon(specification_, *set, now_ns, out); !status) return status;
   around_.stream.send(*set, out);
   if (around_.job.role == Role::kSource) {

@@ -126,6 +126,7 @@ class Handshake {
   bool halted_ = false;
   bool apart_ = false;
   std::optional<Agreement> agreed_apart_;  // until its turn
+  Reflecting::Place reflects_;             // of a probe, at the node that reflects it
   bool wished_freely_ = false;             // when nobody had agreed upon how the data is cut and checked
 };
 

@@ -108,6 +108,10 @@ board::FlowConfig LaneSet::config(const Lane& lane, const Agreement& agreement, 
   config.codes = codes_of(agreement.abilities);
   config.parity = agreement.abilities.has(Ability::kParityDemanded) ? board::Parity::kWhereLost
                                                                     : board::Parity::kWhereItPays;
+  if (agreement.abilities.has(Ability::kEchoes)) {
+    config.echoes = role == Role::kSource ? echoes_ : wire::kEchoesMax;
+    config.echo_bytes = static_cast<uint16_t>(std::min(echo_bytes_, agreement.chunk_bytes));
+  }
   // All lanes may be one worker's at the peer.
   config.peer_queue_datagrams =
       static_cast<uint16_t>(std::min<uint32_t>(agreement.peer_queue_datagrams / agreement.lanes, UINT16_MAX));

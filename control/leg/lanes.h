@@ -25,6 +25,11 @@ class LaneSet {
   void invent_names();                                     // a destination: unlike those of any former life
   void shrink(uint32_t lanes, Effects& out);
   void open(const Agreement& agreement, Role role, Effects& out);
+  // A source whose flows send so many echoes before any data; a destination takes what can be.
+  void ask_echoes(uint32_t echoes, uint32_t bytes) {
+    echoes_ = echoes;
+    echo_bytes_ = bytes;
+  }
   // kInternal when the dataplane refused one.
   Status refused() const;
   bool all_open() const;
@@ -68,6 +73,8 @@ class LaneSet {
 
   const LegId leg_;
   SessionSlotId session_;
+  uint32_t echoes_ = 0;
+  uint32_t echo_bytes_ = 0;
   Indexed<LaneId, Lane> lanes_;
   board::FlowFigures figures_;
   board::FlowFigures former_;  // of the attempts before this one

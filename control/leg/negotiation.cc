@@ -95,6 +95,13 @@ Status check_parts(const Specification& spec, const SpecificationSet& set) {
       "it, or leave it out of --from");
 }
 
+// A probe that is not reflected measures nothing.
+Status check_echoes(const Specification& spec, const SpecificationSet& set) {
+  if (!spec.abilities.has(Ability::kEchoes) || set.abilities.has(Ability::kEchoes)) return {};
+  return incompatible(
+      "the peer does not know how to reflect datagrams: upgrade it, or probe it with --transfers");
+}
+
 // Checks in an answer what protects data and what repairs them.
 Status check_protection(const Specification& spec, const SpecificationSet& set) {
   if (!known_protection(set.protection) || set.protection < spec.protection)
@@ -174,7 +181,9 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.crc_kinds.push_back(number_of(options.crc));
   spec.rate_bps_max =
       port.rate_bps_max != 0 ? std::min(options.rate_bps, port.rate_bps_max) : options.rate_bps;
-  spec.udp_checksum_needed = abilities.udp_checksum_always || port.udp_checksum_offload != 0;
+  // An echo is to be damaged rather than lost: what can go without a checksum goes without.
+  const bool echoes = options.echoes != 0 && discard && role == Role::kSource;
+  spec.udp_checksum_needed = abilities.udp_checksum_always || (port.udp_checksum_offload != 0 && !echoes);
   spec.discard = discard;
   spec.rate_mode = options.mode;
   spec.expected_loss_ppm = options.expected_loss.ppm;
@@ -182,6 +191,7 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.queue_datagrams = port.queue_datagrams;
   spec.abilities = AbilitySet::all();
   spec.abilities.set(Ability::kParts, role == Role::kDestination && abilities.several_sources);
+  spec.abilities.set(Ability::kEchoes, echoes);
   // What is judged, or offered by several, has to be known.
   spec.abilities.set(Ability::kGrowingOffer,
                      options.deadline_unix_ns == 0 && !spec.abilities.has(Ability::kParts));
@@ -235,13 +245,16 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
   if (!crc_kind) return crc_kind.error();
   set.crc_kind = *crc_kind;
   set.rate_bps = port.rate_bps_max != 0 ? std::min(spec.rate_bps_max, port.rate_bps_max) : spec.rate_bps_max;
-  set.udp_checksum =
-      spec.udp_checksum_needed || abilities.udp_checksum_always || port.udp_checksum_offload != 0;
+  const bool echoes =
+      spec.abilities.has(Ability::kEchoes) && spec.role == OfferedRole::kSource && spec.discard;
+  set.udp_checksum = spec.udp_checksum_needed || abilities.udp_checksum_always ||
+                     (port.udp_checksum_offload != 0 && !echoes);
   set.learns_address = spec.learn_address;
   set.queue_datagrams = port.queue_datagrams;
   set.abilities =
       with_codes_here(spec.abilities & AbilitySet::all(), spec.discard ? 0 : abilities.port.codes);
   if (spec.role != OfferedRole::kDestination) set.abilities.set(Ability::kParts, false);
+  set.abilities.set(Ability::kEchoes, echoes);
   if (Status status = check_codes(set.abilities, demands_parity(spec)); !status) return status.error();
   set.protection = std::max(spec.protection, static_cast<uint32_t>(abilities.protection));
   return set;
@@ -275,6 +288,7 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
   }
   if (Status status = check_protection(spec, set); !status) return status.error();
   if (Status status = check_parts(spec, set); !status) return status.error();
+  if (Status status = check_echoes(spec, set); !status) return status.error();
   if (set.rate_bps == 0 || set.rate_bps > spec.rate_bps_max)
     return incompatible("the peer chose a wrong rate");
   if (spec.learn_address && !set.learns_address) {

@@ -23,7 +23,8 @@ bool Watch::look(const Job& job, const board::FlowFigures& figures, uint64_t now
   warned_ |= !warning_.empty();
   before_ = figures;
   looked_ns_ = now_ns;
-  const uint64_t mark = figures.bytes + figures.bytes_done + job.steps();
+  const uint64_t mark = figures.bytes + figures.bytes_done + figures.extra.echoes.sent +
+                        figures.extra.echoes.came + (figures.extra.echoes.over ? 1 : 0) + job.steps();
   const bool moved = std::exchange(mark_, mark) != mark;
   if (moved || job.waits_for_list()) moved_ns_ = now_ns;
   return moved;

@@ -25,6 +25,23 @@ Status check_crc(wire::CrcKind kind, bool discard) {
                            options::word_of(kind)));
 }
 
+// A probe moves nothing but its echoes, and is an operator's: what it measures is the path and the cards.
+Status check_echoes(const Wishes& wishes, transfer::Options* options) {
+  if ((options->echoes != 0) != (options->echo_bytes != 0))
+    return usage("echoes: give their number and their length, or neither");
+  if (options->echoes == 0) return {};
+  if (wishes.user)
+    return usage("echoes are not for members of [control] users_group: ask an operator of this node");
+  if (wishes.order) return usage("echoes: not of what another node orders");
+  if (wishes.destination != transfer::kNullDestination)
+    return usage("echoes: only into null:, before a byte that is sent there");
+  if (options->echo_bytes > options->chunk_bytes)
+    return usage(fmt::format("echo_bytes = {}: more than the longest datagram carries: {} (chunk_bytes)",
+                             options->echo_bytes, options->chunk_bytes));
+  options->lanes = 1;
+  return {};
+}
+
 Status check_deadline(const options::Wish& wish) {
   if (wish.deadline_unix_ns.value_or(0) < 0)
     return usage(fmt::format("deadline = {} ns: give a time after 1970", *wish.deadline_unix_ns));
@@ -68,6 +85,7 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
     return status.error();
   if (const Status status = check_protection(result.protection, node.transfer.protection); !status)
     return status.error();
+  if (const Status status = check_echoes(wishes, &result); !status) return status.error();
   if (const Status status = check_deadline(wish); !status) return status.error();
   return filled;
 }

@@ -304,6 +304,9 @@ Status SourceEnd::on(const FlowEvent& event, Effects& out) {
           out);
       return {};
     }
+    case board::EventKind::kEchoFault:
+      if (echo_faults_.size() < kEchoFaultsMax) echo_faults_.push_back(event.event);
+      return {};
     default:
       sender_.on_event(event.event, {event.leg, event.lane});
       return follow_sender(out);

@@ -43,8 +43,12 @@ class SourceEnd final : public DataEnd {
   // From the journal: kStorage when its rows make no sense.
   static Result<SourceEnd> restore(const ThisNode& settings, const Agreement& agreement, const Saved& saved);
 
+  static constexpr size_t kEchoFaultsMax = 4096;
+
   SourceFiles& files() { return files_; }
   const SourceFiles& files() const { return files_; }
+  // Of echoes that came back otherwise than they left (board::EventKind::kEchoFault), the first of them.
+  const std::vector<board::Event>& echo_faults() const { return echo_faults_; }
 
   // ---- an attempt ----
   // A leg joins: what it offers is about to be said.
@@ -202,6 +206,7 @@ class SourceEnd final : public DataEnd {
   bool running_ = false;       // an attempt is
   bool joined_ = false;        // in it a second leg was begun
   uint64_t limit_bps_ = 0;     // of the rate, by this node; 0: none
+  std::vector<board::Event> echo_faults_;
 };
 
 }  // namespace sluice::transfer

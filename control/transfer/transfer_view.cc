@@ -88,8 +88,8 @@ Summary Transfer::summary(const board::FlowFigures& all, uint64_t now_ns) const 
   summary.crc_errors = before_.crc_errors + all.crc_errors;
   summary.lost = before_.lost + all.network_lost;
   summary.no_room = before_.no_room + all.no_room;
-  summary.parity = before_.parity + all.parity.symbols;
-  summary.decoded_chunks = before_.decoded_chunks + all.parity.decoded_chunks;
+  summary.parity = before_.parity + all.extra.parity.symbols;
+  summary.decoded_chunks = before_.decoded_chunks + all.extra.parity.decoded_chunks;
   summary.rtt_ns = all.rtt_ns;
   const uint64_t until_ns = times_.ended_ns != 0 ? times_.ended_ns : now_ns;
   summary.elapsed_ns = times_.before_ns + until_ns - times_.started_ns;
@@ -216,6 +216,11 @@ std::vector<LegView> Transfer::leg_views() const {
                      .rate_bps = leg->moving() ? leg->watch().leg_rate_bps() : std::nullopt,
                      .figures = leg->lanes().all_figures(),
                      .error = ended ? end->second.error->message : ""});
+    if (job_.request && job_.request->options.echoes != 0)
+      views.back().echoes = EchoView{.asked = job_.request->options.echoes,
+                                     .bytes = job_.request->options.echo_bytes,
+                                     .udp_checksum = leg->agreement().udp_checksum,
+                                     .faults = {}};
   }
   return views;
 }
@@ -223,6 +228,10 @@ std::vector<LegView> Transfer::leg_views() const {
 View Transfer::view(uint64_t now_ns) const {
   View view = overview(now_ns);
   view.files = file_views();
+  for (LegView& leg : view.legs) {
+    if (leg.echoes && leg.figures.extra.echoes.over && job_.source() != nullptr)
+      leg.echoes->faults = job_.source()->echo_faults();
+  }
   return view;
 }
 

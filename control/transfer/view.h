@@ -89,6 +89,14 @@ struct AskerView {
   std::string source_node;  // of one that this node has ordered: where it comes from, `peer` is where it goes
 };
 
+// Of a probe.
+struct EchoView {
+  uint32_t asked = 0;
+  uint32_t bytes = 0;  // of each
+  bool udp_checksum = false;
+  std::vector<board::Event> faults;  // once it is over (board::EventKind::kEchoFault)
+};
+
 struct LegView {
   std::string peer;
   std::string state;        // "away", "waiting", "beginning", "moving", "ending"
@@ -97,6 +105,7 @@ struct LegView {
   std::optional<double> rate_bps;   // payload over the last second, by this leg; nothing: there is no figure
   board::FlowFigures figures = {};  // of all its attempts
   std::string error = {};           // why it ended while others went on, and has not come back; or empty
+  std::optional<EchoView> echoes = {};
 };
 
 struct RateView {

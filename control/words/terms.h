@@ -19,6 +19,7 @@
 #include "control/recovery/flow_ref.h"
 #include "control/selection/selection.h"
 #include "control/words/abilities.h"
+#include "control/words/reflecting.h"
 #include "dataplane/base/number.h"
 #include "dataplane/base/options/options.h"
 #include "dataplane/board/board.h"
@@ -137,6 +138,7 @@ struct Settings {
 struct ThisNode : Settings {
   std::shared_ptr<rate::Paths> paths = std::make_shared<rate::Paths>();
   std::shared_ptr<deadline::Outlook> outlook = std::make_shared<deadline::Outlook>();
+  std::shared_ptr<Reflecting> reflecting = std::make_shared<Reflecting>();
 };
 
 // The dataplane that control is attached to.

@@ -11,6 +11,7 @@ from .receiving_lane import CREDIT, MS, ReceivingLane
 from .session import MAX_RANGES, Session, fold, ranges_of
 
 INTEGRITY, STORAGE = 11, 16
+ECHOES_MAX = 1 << 16  # of a flow
 
 
 class Incoming:
@@ -48,7 +49,7 @@ class Destination(Session):
                          "rules": [{"include": include, "pattern": pattern} for include, pattern in rules]}  # fmt: skip
         self._last_data_ns = self._last_need_ns = 0
         self._said_done_ns = 0
-        self.needs_sent = self.decoded = self.false_parity = 0
+        self.needs_sent = self.decoded = self.false_parity = self.reflected = 0
 
     def forget(self):
         for file in self.files:
@@ -163,7 +164,8 @@ class Destination(Session):
 
     def on_datagram(self, lane, datagram):
         now = time.monotonic_ns()
-        fits = {wire.DATA: self._fits, wire.PARITY: self._is_parity, wire.PROBE: lambda _: True}
+        fits = {wire.DATA: self._fits, wire.PARITY: self._is_parity, wire.PROBE: lambda _: True,
+                wire.ECHO: self._is_echo}  # fmt: skip
         if datagram.type not in fits or not fits[datagram.type](datagram):
             lane.dropped += 1
             return
@@ -173,6 +175,9 @@ class Destination(Session):
                 self._keep_parity(lane, datagram)
             return
         lane.heard(datagram, now)
+        if datagram.type == wire.ECHO:
+            lane.send(wire.Datagram(wire.ECHO, lane.flow_id, datagram.tx_seq, now, datagram.payload, wire.REFLECTED))
+            self.reflected += 1
         if datagram.type == wire.DATA and lane.fresh(datagram.tx_seq):
             lane.record(datagram, now)
             self._take(lane, datagram)
@@ -187,6 +192,11 @@ class Destination(Session):
         if extent >= self.extents_of(file) or within % self.terms.chunk_bytes:
             return False
         return len(datagram.payload) == min(self.terms.chunk_bytes, self.extent_length(file, extent) - within) > 0
+
+    def _is_echo(self, datagram):
+        """On its way there, and one of those that may be."""
+        return (self.terms.echoes and not datagram.flags and datagram.tx_seq < ECHOES_MAX
+                and len(datagram.payload) <= self.terms.chunk_bytes)  # fmt: skip
 
     def _is_parity(self, datagram):
         """A symbol of a block of an extent, by a code that was agreed on."""
