@@ -93,6 +93,7 @@ void add_everything(CLI::App& app, Context& context) {
   add_session_commands(app, context);
   add_receipt_command(app, context);
   add_bench_command(app, context);
+  add_probe_command(app, context);
   add_names_commands(app, context);
   add_fleet_commands(app, context);
   add_node_commands(app, context);

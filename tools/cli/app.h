@@ -81,6 +81,7 @@ void add_names_commands(CLI::App& app, Context& context);
 void add_fleet_commands(CLI::App& app, Context& context);
 void add_verify_command(CLI::App& app, Context& context);
 void add_receipt_command(CLI::App& app, Context& context);
+void add_probe_command(CLI::App& app, Context& context);
 
 // The tree of all commands, for the command line and for what is made of it; `context` has to live as long.
 void add_everything(CLI::App& app, Context& context);

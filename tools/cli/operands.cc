@@ -32,6 +32,7 @@ const std::map<std::string, Operands>& operands_of_commands() {
       {"mv", Operands::kNames},
       {"rm", Operands::kNames},
       {"bench", Operands::kPeers},
+      {"probe integrity", Operands::kPeers},
       {"doctor", Operands::kPeers},
       {"node trust", Operands::kPeers},
       {"node distrust", Operands::kPeers},

@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import collections
 import functools
+import json
 import subprocess
 
 import pytest
 from harness import veth_missing, wait_until
 from harness.system import same_bytes
 from stranger import be_asked, be_sent, called, met, receive, refusal_of, send
-from transfers import INCOMPATIBLE, MIB, STORAGE, make_file, names
+from transfers import INCOMPATIBLE, INTEGRITY, MIB, STORAGE, make_file, names
 
 import peer
 
@@ -204,3 +205,49 @@ def test_with_a_node_that_wants_only_a_crc(trusting, protection):
     be_asked(trusting, mate(), trusting.file(MIB + 1))
     last = trusting.node.sessions()[-1]
     assert last["protection"] == ("aes-128-gcm" if protection else "crc")
+
+
+# ---- echoes (WIRE 1.13) ---------------------------------------------------------------------------------
+
+
+def probed(meeting, node, state, *options):
+    """The node has its datagrams reflected by the peer, and says what came back."""
+    command = ("probe", "integrity", "peer", "--state", state, "--packets", 200, "--size", 500, "--json", *options)
+    with called(meeting, node) as session:
+        result = meeting.node.sluice(*command)
+        return result, session.result()
+
+
+def test_the_peer_reflects_echoes(meeting, tmp_path):
+    result, session = probed(meeting, meeting.peer(), tmp_path / "state")
+    found = json.loads(result.stdout)
+    assert (result.returncode, found["done"], found["wrong"], found["lost"]) == (0, 200, 0, 0), result.stderr
+    assert session.reflected == 200
+
+
+class Damaging(peer.Destination):
+    """Every tenth echo goes back with another byte."""
+
+    def make_lanes(self, flow_ids, kind):
+        super().make_lanes(flow_ids, kind)
+        for lane in self.lanes:
+            lane.send = functools.partial(self._damage, lane.send)
+
+    @staticmethod
+    def _damage(honest, datagram):
+        if datagram.type == peer.wire.ECHO and datagram.tx_seq % 10 == 3:
+            datagram.payload = datagram.payload[:77] + bytes([datagram.payload[77] ^ 0x81]) + datagram.payload[78:]
+        honest(datagram)
+
+
+def test_the_node_finds_what_the_peer_has_damaged(meeting, tmp_path):
+    result, _session = probed(meeting, meeting.peer(destination=Damaging), tmp_path / "state")
+    found = json.loads(result.stdout)
+    assert (result.returncode, found["wrong"], found["wrong_bytes"]) == (INTEGRITY, 20, 20), result.stderr
+    assert found["positions"] == [[77, 20]] and found["bits_set"] + found["bits_cleared"] == 40
+    assert [each["number"] for each in found["faults"]] == list(range(3, 200, 10))
+
+
+def test_a_peer_that_reflects_nothing_is_incompatible(meeting, tmp_path):
+    refusal_of(meeting, meeting.peer(echoes=False), INCOMPATIBLE, "reflect",
+               command=("probe", "integrity", "peer", "--state", tmp_path / "state", "--packets", 10))  # fmt: skip
