@@ -317,7 +317,10 @@ class Destination(Session):
             kept.finish(file, self._keep)
             os.fsync(file.fd)
             os.close(file.fd)
-            os.rename(file.temporary, file.final)
+            if self.terms.discard:
+                os.unlink(file.temporary)
+            else:
+                os.rename(file.temporary, file.final)
             file.given = True
         if self._settled(file.final.parent):  # otherwise it is tried again
             file.done = True

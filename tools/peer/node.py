@@ -51,8 +51,9 @@ class Node:
             session.stream.fail(INCOMPATIBLE, "an offer with a name that is none")
         if [each.object for each in offered] != list(range(len(offered))):
             session.stream.fail(INCOMPATIBLE, "files are not numbered from 0 in order")
-        # Where we are the caller, what our operator asked for counts: into our folder.
-        place = self.folder if session.initiator else self.beneath(session.stream, offer.destination)
+        # Where we are the caller, what our operator asked for counts: into our folder. What is discarded has no place.
+        own = session.initiator or session.terms.discard
+        place = self.folder if own else self.beneath(session.stream, offer.destination)
         if offer.mkdir and not session.initiator:
             whole = offer.destination_is_directory or offer.destination.endswith("/")
             (place if whole else place.parent).mkdir(parents=True, exist_ok=True)
