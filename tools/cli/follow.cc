@@ -9,6 +9,7 @@
 #include "control/proto/session_state.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/teller.h"
 
 namespace sluice::cli {
 namespace {
@@ -67,6 +68,7 @@ Result<int> follow_session(const Context& context, api::Client& client, const st
     return options.timeout_exit_code;
   }
   tell_failure(environment, *session);
+  notify_end(environment, context.node_directory(), options.notify, *session);
   return exit_code_of(*session);
 }
 

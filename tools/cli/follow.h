@@ -14,10 +14,11 @@ struct FollowOptions {
   bool quiet = false;  // no progress
   std::optional<double> timeout_s;
   int timeout_exit_code = 0;
+  std::string notify = {};  // a program that is told of the end; empty: none
 };
 
 // Shows progress on stderr until the end; then prints the summary or the object on stdout, and the error of
-// a session that failed on stderr. Returns the session's ErrorCode as exit status.
+// a session that failed on stderr, and tells `notify`. Returns the session's ErrorCode as exit status.
 Result<int> follow_session(const Context& context, api::Client& client, const std::string& id,
                            const FollowOptions& options);
 

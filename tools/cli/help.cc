@@ -35,6 +35,7 @@ constexpr Example kExamples[] = {
     {"get", "sluice get gamma:data/run42.h5 beta:data/", "from gamma to beta: no byte comes here"},
     {"run", "sluice run --check nightly.toml", "print the commands that it stands for"},
     {"run", "sluice run nightly.toml", "and run them"},
+    {"session events", "sluice session events --exec /usr/local/bin/told", "a program, at each end"},
     {"session list", "sluice session list", "what runs, waits and has ended"},
     {"session show", "sluice session show --plot 3f2a", "with its rate over time"},
     {"session watch", "sluice session watch 3f2a", "live, on a terminal"},

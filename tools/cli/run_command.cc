@@ -26,6 +26,7 @@
 #include "tools/cli/remote_patterns.h"
 #include "tools/cli/run_file.h"
 #include "tools/cli/sync.h"
+#include "tools/cli/teller.h"
 #include "tools/cli/tree_name.h"
 
 namespace sluice::cli {
@@ -99,6 +100,7 @@ class Runner {
     const auto outcome = sync_directory(context_.environment, client_, canceller_, flags, *request);
     if (!outcome) return fail(transfer, outcome.error());
     syncs_.push_back(outcome->object);
+    for (const api::Session& session : outcome->ended) notify(transfer, session);
     if (!context_.json) context_.environment.out << outcome->text << std::flush;
     if (exit_code_ == 0) exit_code_ = outcome->exit_code;
   }
@@ -139,10 +141,14 @@ class Runner {
     canceller_.ended(each.id);
     if (!session) return fail(*each.transfer, session.error());
     sessions_.push_back(api::session_json(*session));
+    notify(*each.transfer, *session);
     if (exit_code_ == 0) exit_code_ = exit_code_of(*session);
     if (session->state() == api::Session::SUCCEEDED && !context_.json)
       context_.environment.out << summary_text(*session) << std::flush;
     tell_failure(context_.environment, *session, each.transfer->place + ": ");
+  }
+  void notify(const RunTransfer& transfer, const api::Session& session) {
+    notify_end(context_.environment, context_.node_directory(), transfer.flags.notify, session);
   }
   void fail(const RunTransfer& transfer, const Error& error) {
     const Error placed{error.code, transfer.place + ": " + error.message};

@@ -14,6 +14,7 @@
 #include "tools/cli/connect.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/session_exec.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/watch_page.h"
 
@@ -155,24 +156,28 @@ Result<int> watch(const Context& context, const std::string& id) {
   return exit_code_of(**end);
 }
 
-using View = Result<int> (*)(const Context&, const std::string&);
-
-void add(CLI::App& session, Context& context, const std::string& name, const std::string& about,
-         const std::string& about_id, View view) {
-  auto id = std::make_shared<std::string>();
-  CLI::App* const command = session.add_subcommand(name, about);
-  command->add_option("id", *id, about_id)->type_name("ID");
-  command->callback(
-      [&context, id, view] { context.action = [&context, id, view] { return view(context, *id); }; });
-}
-
 }  // namespace
 
 void add_session_views(CLI::App& session, Context& context) {
-  add(session, context, "watch", "Look on: rate over time, what limits it, lanes; on a terminal",
-      "Session (default: the newest that has not ended)", watch);
-  add(session, context, "events", "Print what changes, as it changes: one JSON object a line",
-      "Session, until its end; without it all, until interrupted", events);
+  auto watched = std::make_shared<std::string>();
+  CLI::App* const watching =
+      session.add_subcommand("watch", "Look on: rate over time, what limits it, lanes; on a terminal");
+  watching->add_option("id", *watched, "Session (default: the newest that has not ended)")->type_name("ID");
+  watching->callback(
+      [&context, watched] { context.action = [&context, watched] { return watch(context, *watched); }; });
+
+  auto id = std::make_shared<std::string>();
+  auto flags = std::make_shared<ExecFlags>();
+  CLI::App* const listening = session.add_subcommand(
+      "events", "Print what changes, as it changes: one JSON object a line; or have a program told");
+  listening->add_option("id", *id, "Session, until its end; without it all, until interrupted")
+      ->type_name("ID");
+  add_exec_options(*listening, *flags);
+  listening->callback([&context, id, flags] {
+    context.action = [&context, id, flags] {
+      return flags->program.empty() ? events(context, *id) : exec_on_events(context, *id, *flags);
+    };
+  });
 }
 
 }  // namespace sluice::cli

@@ -171,6 +171,9 @@ class Sync {
 
   bool note(const api::Session& session) {
     sessions_.push_back(api::session_json(session));
+    api::Session& ended = ended_.emplace_back(session);
+    ended.clear_files();
+    ended.clear_history();
     for (const api::MissingName& name : session.names().missing()) problem(name.path(), name.reason());
     sent_ += session.names().done();
     failed_ += session.names().failed();
@@ -311,7 +314,7 @@ class Sync {
       text = fmt::format("{} the same, {} sent ({}), {} removed, {} failed\n", same_text(), sent_,
                          format_bytes(bytes_), removed_, failed);
     }
-    return {.exit_code = exit_code_, .object = object, .text = text};
+    return {.exit_code = exit_code_, .object = object, .text = text, .ended = ended_};
   }
 
   SyncOutcome preview() const {
@@ -346,6 +349,7 @@ class Sync {
   SyncPlan plan_;
   api::CompareTotals totals_;
   api::Json sessions_ = api::Json::array();
+  std::vector<api::Session> ended_;
   api::Json problems_ = api::Json::array();
   uint64_t sent_ = 0;
   uint64_t bytes_ = 0;

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "control/client/client.h"
 #include "tools/cli/app.h"
@@ -16,8 +18,9 @@ namespace sluice::cli {
 
 struct SyncOutcome {
   int exit_code = 0;
-  api::Json object;  // sluice.sync.v1
-  std::string text;  // for people
+  api::Json object;                      // sluice.sync.v1
+  std::string text;                      // for people
+  std::vector<api::Session> ended = {};  // of the sessions that it made; without their files
 };
 
 // Shows progress, and what went wrong, on stderr. An error: nothing was sent.

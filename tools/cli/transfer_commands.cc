@@ -15,6 +15,7 @@
 #include "tools/cli/remote_patterns.h"
 #include "tools/cli/spool.h"
 #include "tools/cli/sync.h"
+#include "tools/cli/teller.h"
 #include "tools/cli/transfer_flags.h"
 #include "tools/cli/tree_name.h"
 
@@ -26,6 +27,8 @@ Result<int> sync(const Context& context, const std::shared_ptr<api::Client>& cli
   const Result<SyncOutcome> outcome = sync_directory(context.environment, client, canceller, flags, request);
   if (!outcome) return outcome.error();
   context.print(outcome->object, outcome->text);
+  for (const api::Session& session : outcome->ended)
+    notify_end(context.environment, context.node_directory(), flags.notify, session);
   return outcome->exit_code;
 }
 
@@ -101,6 +104,7 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
   }
   FollowOptions options;
   options.quiet = flags.quiet;
+  options.notify = flags.notify;
   return follow_session(context, *client, *id, options);
 }
 

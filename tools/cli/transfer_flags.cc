@@ -20,6 +20,7 @@
 #include "dataplane/base/options/options.h"
 #include "tools/cli/format.h"
 #include "tools/cli/target.h"
+#include "tools/cli/teller.h"
 #include "tools/cli/when.h"
 
 namespace sluice::cli {
@@ -236,6 +237,19 @@ Status check_sync(const TransferFlags& flags, const std::string& source, const s
   return {};
 }
 
+// Whoever stays to the end can tell of it.
+Status check_notify(const TransferFlags& flags) {
+  if (flags.notify.empty()) return {};
+  if (flags.detach)
+    return Error{
+        ErrorCode::kUsage,
+        "--notify: not with --detach, which leaves before the end; 'sluice session events --exec PROGRAM' "
+        "tells of every session"};
+  if (flags.dry_run && !flags.sync)
+    return Error{ErrorCode::kUsage, "--notify: not with --dry-run, of which no session ends"};
+  return check_program("--notify", flags.notify);
+}
+
 // What needs a look at the source from here.
 Status check_between(const TransferFlags& flags) {
   const auto wrong = [](const std::string& what) { return Error{ErrorCode::kUsage, what}; };
@@ -254,6 +268,7 @@ Result<api::TransferRequest> transfer_request(Direction direction, const Transfe
                                               const std::filesystem::path& working_directory,
                                               std::istream* input, const KnowsNode& knows) {
   const bool sends = direction == Direction::kSend;
+  if (const Status possible = check_notify(flags); !possible) return possible.error();
   const auto between = knows ? two_nodes(flags.paths, sends, knows, working_directory)
                              : Result<std::optional<api::SendRequest>>(std::nullopt);
   if (!between) return between.error();

@@ -75,9 +75,10 @@ ARROWS = {
                          "control/exporter", "control/receipt"}
                | _DECIDES | _PERFORMS,
     "tools/fleet/plan": set(),
+    "tools/unattended": set(),
     "tools/fleet": {"dataplane/base", "tools/fleet/plan"},
     "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/client", "control/proto", "control/identity", "control/metrics",
-                         "control/names", "control/receipt", "control/selection", "control/site", "tools/doctor", "tools/fleet", "tools/fleet/plan", "tools/manifest"},
+                         "control/names", "control/receipt", "control/selection", "control/site", "tools/doctor", "tools/fleet", "tools/fleet/plan", "tools/manifest", "tools/unattended"},
     "tools/manifest": {"dataplane/base", "dataplane/crc", "control/exports"},
     "tools/doctor": _BASE | {"control/client", "control/identity"},
     "tools": None,  # anything

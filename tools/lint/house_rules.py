@@ -42,7 +42,7 @@ CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 CONTROL_PURE = ("control/board/", "control/catalog/", "control/deadline/", "control/metrics/", "control/names/",
                 "control/parts/", "control/rate/", "control/recovery/", "control/selection/", "control/verdict/", "control/words/",
                 "control/source/", "control/destination/", "control/leg/", "control/transfer/", "control/node/queue/",
-                "tools/fleet/plan/")  # fmt: skip
+                "tools/fleet/plan/", "tools/unattended/")  # fmt: skip
 CONTROL_NEVER = CORE_NEVER + ("asio.hpp", "asio/*", "spdlog/*", "google/*", "grpc*", "*.pb.h", "sqlite3.h", "openssl/*",
                               "sys/*", "unistd.h", "fcntl.h", "poll.h", "signal.h", "csignal", "filesystem", "cstdio",
                               "stdio.h", "cstdlib", "stdlib.h", "coroutine", "stop_token", "semaphore", "latch",

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/state_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "control/identity/node_files.h"
+#include "control/identity/sha256.h"
+#include "dataplane/base/write_all.h"
+#include "tools/cli/format.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr size_t kSpareBytes = 1U << 20;  // of the past, before the file is written anew
+constexpr size_t kNameDigits = 12;
+
+Error cannot_remember(const std::filesystem::path& path, const char* what) {
+  return {
+      ErrorCode::kConfiguration,
+      fmt::format("cannot {} {}, where this command remembers what it has done: {}; name another file with "
+                  "--state",
+                  what, printable(path.string()), std::strerror(errno))};
+}
+
+}  // namespace
+
+Result<StateFile> StateFile::open(const std::filesystem::path& file) {
+  StateFile state;
+  state.file_ = file;
+  std::error_code problem;
+  std::filesystem::create_directories(file.parent_path(), problem);
+  const std::filesystem::path lock = file.string() + ".lock";
+  state.lock_.reset(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!state.lock_) return cannot_remember(lock, "open");
+  if (::flock(state.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return cannot_remember(lock, "lock");
+    return Error{ErrorCode::kConfiguration,
+                 printable(file.string()) +
+                     ": another process of this command holds it; end that one, or name "
+                     "another file with --state"};
+  }
+  state.fd_.reset(::open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!state.fd_) return cannot_remember(file, "open");
+  std::ifstream in(file, std::ios::binary);
+  state.text_.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  if (in.bad()) return cannot_remember(file, "read");
+  const size_t whole = state.text_.rfind('\n') + 1;  // 0: there is none
+  if (whole != state.text_.size()) {
+    state.text_.resize(whole);
+    if (::ftruncate(state.fd_.get(), static_cast<off_t>(whole)) != 0) return cannot_remember(file, "shorten");
+  }
+  state.bytes_ = state.text_.size();
+  return state;
+}
+
+Status StateFile::append(std::string_view lines, bool durable, const std::function<std::string()>& all) {
+  if (bytes_ + lines.size() > 2 * bytes_least_ + kSpareBytes) return replace(all());
+  const bool written = base::write_all(fd_.get(), lines.data(), lines.size());
+  if (!written || (durable && ::fdatasync(fd_.get()) != 0)) {
+    const int reason = errno;
+    (void)::ftruncate(fd_.get(), static_cast<off_t>(bytes_));  // no half of a line before the next one
+    return Error{reason == ENOSPC || reason == EDQUOT ? ErrorCode::kNoSpace : ErrorCode::kStorage,
+                 fmt::format("cannot write {}: {}; without it nobody would know what was done",
+                             printable(file_.string()), std::strerror(reason))};
+  }
+  bytes_ += lines.size();
+  return {};
+}
+
+Status StateFile::replace(const std::string& text) {
+  if (Status status = identity::write_small_file(file_, text, 0600, identity::Replace::kYes); !status)
+    return Error{ErrorCode::kStorage, status.error().message};
+  fd_.reset(::open(file_.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd_) return Error{ErrorCode::kStorage, cannot_remember(file_, "open").message};
+  bytes_ = bytes_least_ = text.size();
+  return {};
+}
+
+Result<std::filesystem::path> usual_state_file(const std::string& command,
+                                               const std::vector<std::string>& of) {
+  const auto set = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  std::string joined;
+  for (const std::string& word : of) joined += word + '\0';
+  std::string digits;
+  for (const char byte : identity::sha256_of(joined))
+    digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  const std::string name = command + "-" + digits.substr(0, kNameDigits) + ".state";
+  const std::string of_systemd = set("STATE_DIRECTORY");
+  if (!of_systemd.empty()) return std::filesystem::path(of_systemd.substr(0, of_systemd.find(':'))) / name;
+  if (const std::string of_user = set("XDG_STATE_HOME"); !of_user.empty())
+    return std::filesystem::path(of_user) / "sluice" / name;
+  if (const std::string home = set("HOME"); !home.empty())
+    return std::filesystem::path(home) / ".local/state/sluice" / name;
+  return Error{ErrorCode::kUsage,
+               "neither HOME nor STATE_DIRECTORY says where this command may remember what it "
+               "has done; name a file with --state"};
+}
+
+}  // namespace sluice::cli

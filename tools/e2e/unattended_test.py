@@ -1,0 +1,148 @@
+# Programs that are told of sessions: once each, over failures and restarts; and the two examples of the package.
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+import hashlib
+import hmac
+import http.server
+import json
+import os
+import pathlib
+import subprocess
+import threading
+
+import pytest
+from harness.system import wait_until
+from transfers import begin, ended_session, forget, make_file
+
+_EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "notify"
+_LIMIT_S = 60
+
+
+@pytest.fixture(scope="module")
+def pair(make_pair):
+    return make_pair()
+
+
+def program(path, text):
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return path
+
+
+@contextlib.contextmanager
+def telling(node, *options):
+    """`session events --exec`, until it is ended here, hard."""
+    process = subprocess.Popen(node.command("session", "events", *options), stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_each_end_is_told_once_over_failures_and_restarts(pair, tmp_path):
+    told, tried = tmp_path / "told", tmp_path / "tried"
+    # The first try for each session fails.
+    hook = program(tmp_path / "hook", f'[ "$SLUICE_TRY" -gt 1 ] || {{ echo x >> {tried}; exit 1; }}\n'
+                                      f'echo "$SLUICE_SESSION $SLUICE_STATE" >> {told}\n')  # fmt: skip
+    options = ("--exec", hook, "--state", tmp_path / "state", "--retry-wait", "1")
+
+    def lines():
+        return told.read_text().split("\n")[:-1] if told.exists() else []
+
+    def send():
+        source = make_file(pair.a, 1000)
+        session = begin(pair.a, "send", source, "b:data/")
+        ended_session(pair.a, session)
+        forget(source)
+        return f"{session} succeeded"
+
+    send()  # before there was anybody to tell
+    expected = []
+    with telling(pair.a, *options):
+        wait_until(lambda: (tmp_path / "state").exists() and (tmp_path / "state").stat().st_size > 0, _LIMIT_S,
+                   "what had ended before is noted")  # fmt: skip
+        expected += [send(), send()]
+        wait_until(lambda: sorted(lines()) == sorted(expected), _LIMIT_S, "both are told, at the second try")
+    expected.append(send())  # while nobody listens
+    with telling(pair.a, *options):
+        wait_until(lambda: len(lines()) >= len(expected), _LIMIT_S, "the one that was missed is told")
+        pair.a.control.kill()
+        pair.a.start_control()
+        expected.append(send())
+        wait_until(lambda: len(lines()) >= len(expected), _LIMIT_S, "it goes on with a node that came back")
+    assert sorted(lines()) == sorted(expected)
+    assert len(tried.read_text().split()) == len(expected)
+
+
+def test_a_transfer_tells_of_its_own_end(pair, tmp_path):
+    told = tmp_path / "told"
+    hook = program(tmp_path / "hook", f"cat > {told}\n")
+    source = make_file(pair.a, 1000)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f"[[send]]\nsources = '{source}'\nto = 'b:data/x'\nnotify = '{hook}'\n")
+    for command in (("send", source, "b:data/y", "--notify", hook), ("run", "-q", plan)):
+        pair.a.must(*command)
+        event = json.loads(told.read_text())
+        assert (event["schema"], event["state"], event["bytes_done"]) == ("sluice.event.v1", "succeeded", 1000)
+        told.unlink()
+    forget(source, pair.b.export() / "x", pair.b.export() / "y")
+
+
+@contextlib.contextmanager
+def web_service(answers):
+    """Answers each POST with the next of these statuses; yields what came: (headers, body)."""
+    came, left = [], list(answers)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            came.append((dict(self.headers), self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(left.pop(0))
+            self.end_headers()
+
+        def log_message(self, *_arguments):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/hook", came
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def signed_by(headers, body, secret):
+    parts = dict(part.split("=") for part in headers["Sluice-Signature"].split(","))
+    right = hmac.new(secret, parts["t"].encode() + b"." + body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(right, parts["v1"])
+
+
+def sends_with(node, example, environment):
+    source = make_file(node, 1000)
+    command = node.command("send", "-q", source, "b:data/", "--notify", _EXAMPLES / example)
+    result = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    forget(source)
+    return result
+
+
+def test_the_webhook_is_signed_and_comes_again_where_it_was_refused(pair):
+    with web_service([503, 302, 200]) as (url, came):
+        result = sends_with(pair.a, "notify_webhook.py", {"SLUICE_WEBHOOK_URL": url, "SLUICE_WEBHOOK_SECRET": "s3cret"})
+    assert result.returncode == 0, result.stderr
+    assert len(came) == 3, result.stderr
+    for headers, body in came:
+        assert signed_by(headers, body, b"s3cret") and not signed_by(headers, body + b"x", b"s3cret")
+    assert json.loads(came[0][1])["state"] == "succeeded"
+    assert came[0][0]["Sluice-Delivery"] == came[2][0]["Sluice-Delivery"] != ""
+
+
+def test_the_mail_says_what_became_of_the_session(pair, tmp_path):
+    sendmail = program(tmp_path / "sendmail", f"cat > {tmp_path}/mail\n")
+    result = sends_with(pair.a, "notify_mail.py", {"SLUICE_SENDMAIL": str(sendmail), "SLUICE_MAIL_TO": "me@example.org"})
+    assert (result.returncode, result.stderr) == (0, "")
+    mail = (tmp_path / "mail").read_text()
+    assert "Subject: Sluice: succeeded: session " in mail and "To: me@example.org" in mail
+    assert "1000 of 1000 bytes" in mail
