@@ -90,6 +90,7 @@ void add_everything(CLI::App& app, Context& context) {
   app.add_flag("--version", context.version, "Print the version");
   add_transfer_commands(app, context);
   add_run_command(app, context);
+  add_folder_command(app, context);
   add_session_commands(app, context);
   add_receipt_command(app, context);
   add_bench_command(app, context);

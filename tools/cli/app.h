@@ -73,6 +73,7 @@ void add_trust_commands(CLI::App& node, Context& context);  // node trust, distr
 void add_setup(CLI::App& node, Context& context);           // node setup
 void add_transfer_commands(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
+void add_folder_command(CLI::App& app, Context& context);     // watch
 void add_session_views(CLI::App& session, Context& context);  // session events, session watch
 void add_move_commands(CLI::App& session, Context& context);  // session export, session import
 void add_log_commands(CLI::App& session, Context& context);   // session log, session log-level

@@ -26,6 +26,7 @@ const std::map<std::string, Operands>& operands_of_commands() {
   static const std::map<std::string, Operands> all = {
       {"send", Operands::kNames},
       {"get", Operands::kPatterns},
+      {"watch", Operands::kNames},
       {"ls", Operands::kPatterns},
       {"stat", Operands::kNames},
       {"mkdir", Operands::kNames},
