@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/client/client.h"
@@ -32,11 +34,18 @@ class Canceller {
     const std::lock_guard lock(mutex_);
     client_ = client;
     ids_.push_back(id);
+    if (told_) told_(id, true);
     if (interrupted_) cancel(id);
   }
   void ended(const std::string& id) {
     const std::lock_guard lock(mutex_);
     std::erase(ids_, id);
+    if (told_) told_(id, false);
+  }
+  // Of each that begins (true) and ends.
+  void tell_of_sessions(std::function<void(const std::string& id, bool runs)> told) {
+    const std::lock_guard lock(mutex_);
+    told_ = std::move(told);
   }
 
  private:
@@ -57,6 +66,7 @@ class Canceller {
   bool interrupted_ = false;
   std::shared_ptr<api::Client> client_;  // an interrupt may come while whoever made it leaves
   std::vector<std::string> ids_;
+  std::function<void(const std::string& id, bool runs)> told_;
 };
 
 }  // namespace sluice::cli

@@ -42,8 +42,9 @@ TEST(TransferOptions, SendAndGetHaveEachOptionOfTheTableAndNoOther) {
   EXPECT_EQ(flags_of(*app.get_subcommand("get")), table);
 }
 
-TEST(TransferOptions, AFileOfRunHasAKeyForEachAndFourThatAreNoOptions) {
-  std::set<std::string> keys = {"together", "sources", "to", "from"};
+TEST(TransferOptions, AFileOfRunHasAKeyForEachAndSomeThatAreNoOptions) {
+  std::set<std::string> keys = {"together", "sources",    "to",     "from",
+                                "retry",    "not_before", "window", "every"};
   for (const options::Option& option : options::all()) {
     if (option.flag.empty() || !option.in_files) continue;
     std::string key(option.long_flag().substr(2));

@@ -3,17 +3,24 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "control/identity/trust.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/counted.h"
 #include "tools/cli/app.h"
 #include "tools/cli/canceller.h"
 #include "tools/cli/connect.h"
@@ -24,6 +31,7 @@
 #include "tools/cli/local_files.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/remote_patterns.h"
+#include "tools/cli/run_again.h"
 #include "tools/cli/run_file.h"
 #include "tools/cli/sync.h"
 #include "tools/cli/teller.h"
@@ -57,6 +65,8 @@ Result<std::string> read_text(const std::filesystem::path& path) {
 // So many are under way at a time: what a node remembers of sessions that ended, and lets wait, is limited.
 constexpr size_t kUnderWayMax = 64;
 
+using Transfers = std::vector<const RunTransfer*>;
+
 // Begins transfers and follows them, each to its end.
 class Runner {
  public:
@@ -80,7 +90,22 @@ class Runner {
   void not_begun(const RunTransfer& transfer) {
     fail(transfer, {ErrorCode::kCancelled, "was not begun, since the command was interrupted"});
   }
-  int exit_code() const { return exit_code_; }
+  // Of these, what failed and may end otherwise later: from now on it counts as not yet run.
+  Transfers take_failed(const Transfers& of) {
+    Transfers again;
+    for (const RunTransfer* const transfer : of) {
+      const auto failed = std::find_if(failed_.begin(), failed_.end(),
+                                       [transfer](const auto& one) { return one.first == transfer; });
+      if (failed == failed_.end() || !worth_another_try(static_cast<ErrorCode>(failed->second))) continue;
+      again.push_back(transfer);
+      failed_.erase(failed);
+    }
+    return again;
+  }
+  // A node that was restarted meanwhile has another connection.
+  void use(std::shared_ptr<api::Client> client) { client_ = std::move(client); }
+
+  int exit_code() const { return failed_.empty() ? 0 : failed_.front().second; }
   api::Json json() const {
     return {{"schema", "sluice.run.v1"},
             {"sessions", sessions_},
@@ -102,7 +127,7 @@ class Runner {
     syncs_.push_back(outcome->object);
     for (const api::Session& session : outcome->ended) notify(transfer, session);
     if (!context_.json) context_.environment.out << outcome->text << std::flush;
-    if (exit_code_ == 0) exit_code_ = outcome->exit_code;
+    note(transfer, outcome->exit_code);
   }
   void preview(const RunTransfer& transfer) {
     const Result<api::TransferRequest> request = request_of(transfer);
@@ -113,7 +138,7 @@ class Runner {
     const Result<int> code = dry_run(context_.json ? with_json : context_, *client_, *request);
     if (!code) return fail(transfer, code.error());
     if (context_.json) previews_.push_back(api::Json::parse(object.str(), nullptr, false));
-    if (exit_code_ == 0) exit_code_ = *code;
+    note(transfer, *code);
   }
   Result<api::TransferRequest> request_of(const RunTransfer& transfer) {
     const auto node = client_->node();
@@ -127,7 +152,22 @@ class Runner {
     name_tree(*client_, &*request);
     return request;
   }
+  // A session of an earlier try that is there yet goes on: what has arrived is not sent again.
   Result<std::string> ask(const RunTransfer& transfer) {
+    if (const auto held = held_.find(&transfer); held != held_.end()) {
+      const std::string id = held->second;
+      held_.erase(held);
+      const auto session = client_->show(id);
+      if (!session && session.error().code != ErrorCode::kUsage) {
+        held_[&transfer] = id;
+        return session.error();
+      }
+      if (session && !api::has_ended(*session)) {
+        if (!api::stands_still(*session)) return id;
+        const auto continued = client_->go_on(id);
+        return continued ? Result<std::string>(id) : Result<std::string>(continued.error());
+      }
+    }
     const Result<api::TransferRequest> request = request_of(transfer);
     if (!request) return request.error();
     return begin_transfer(context_, *client_, *request);
@@ -139,10 +179,11 @@ class Runner {
     options.quiet = quiet_;
     const auto session = watch_session(context_.environment, *client_, each.id, options);
     canceller_.ended(each.id);
+    if (!session || !api::has_ended(*session)) held_[each.transfer] = each.id;
     if (!session) return fail(*each.transfer, session.error());
     sessions_.push_back(api::session_json(*session));
     notify(*each.transfer, *session);
-    if (exit_code_ == 0) exit_code_ = exit_code_of(*session);
+    note(*each.transfer, exit_code_of(*session));
     if (session->state() == api::Session::SUCCEEDED && !context_.json)
       context_.environment.out << summary_text(*session) << std::flush;
     tell_failure(context_.environment, *session, each.transfer->place + ": ");
@@ -150,23 +191,108 @@ class Runner {
   void notify(const RunTransfer& transfer, const api::Session& session) {
     notify_end(context_.environment, context_.node_directory(), transfer.flags.notify, session);
   }
+  void note(const RunTransfer& transfer, int exit_code) {
+    if (exit_code != 0) failed_.emplace_back(&transfer, exit_code);
+  }
   void fail(const RunTransfer& transfer, const Error& error) {
     const Error placed{error.code, transfer.place + ": " + error.message};
     errors_.push_back(api::error_json(placed));
-    if (exit_code_ == 0) exit_code_ = static_cast<int>(error.code);
+    note(transfer, static_cast<int>(error.code));
     context_.environment.err << "sluice: " << printable(placed.message) << "\n" << std::flush;
   }
 
   const Context& context_;
-  const std::shared_ptr<api::Client> client_;
+  std::shared_ptr<api::Client> client_;
   Canceller& canceller_;
   const bool quiet_;
   std::deque<Begun> under_way_;
+  std::vector<std::pair<const RunTransfer*, int>> failed_;  // with their exit codes, in that order
+  std::map<const RunTransfer*, std::string> held_;  // sessions of tries that are over, and that are not
   api::Json sessions_ = api::Json::array();
   api::Json previews_ = api::Json::array();
   api::Json syncs_ = api::Json::array();
   api::Json errors_ = api::Json::array();
-  int exit_code_ = 0;
+};
+
+// One run of the file, or all of them.
+class Rounds {
+ public:
+  Rounds(const Context& context, const RunFile& file, bool quiet, Canceller& canceller, Gate& gate)
+      : context_(context), file_(file), quiet_(quiet), canceller_(canceller), gate_(gate) {}
+
+  Result<int> run() {
+    (void)gate_.wait_not_before();
+    while (true) {
+      const auto began = std::chrono::steady_clock::now();
+      const Result<int> code = run_once();
+      const auto took = std::chrono::steady_clock::now() - began;
+      if (file_.times.every_ns == 0 || canceller_.interrupted()) return code;
+      if (!code)
+        context_.environment.err << "sluice: " << printable(code.error().message) << "\n" << std::flush;
+      const int64_t took_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
+      // One that takes longer leaves turns out.
+      if (!gate_.wait_ns(file_.times.every_ns - took_ns % file_.times.every_ns)) return code;
+    }
+  }
+
+ private:
+  Result<int> run_once() {
+    auto connected = connect_to_node(context_.node_directory());
+    if (!connected) return connected.error();
+    const std::shared_ptr<api::Client> client = std::move(*connected);
+    gate_.use(client);
+    Runner runner(context_, client, canceller_, quiet_);
+    Transfers all;
+    for (const RunTransfer& transfer : file_.transfers) all.push_back(&transfer);
+    if (file_.together) {
+      run_all(runner, all);
+    } else {
+      for (const RunTransfer* const one : all) {
+        run_all(runner, {one});
+        if (runner.exit_code() != 0) break;  // the next may build on it
+      }
+    }
+    if (context_.json) context_.print(runner.json(), "");
+    return runner.exit_code();
+  }
+
+  // With what is tried again.
+  void run_all(Runner& runner, Transfers left) {
+    for (uint32_t failures = 0;;) {
+      for (const RunTransfer* const transfer : left) {
+        if (canceller_.interrupted() || !gate_.wait_until_open()) {
+          runner.not_begun(*transfer);
+        } else {
+          runner.begin(*transfer);
+        }
+      }
+      runner.follow();
+      if (failures >= file_.times.retry || canceller_.interrupted()) return;
+      const int code = runner.exit_code();
+      left = runner.take_failed(left);
+      if (left.empty()) return;
+      const int64_t wait_ns = waits_.after_ns(++failures);
+      context_.environment.err << fmt::format("sluice: {} failed ({}); tried again in {} s (try {} of {})\n",
+                                              base::counted(left.size(), "transfer", "transfers"),
+                                              error_code_name(static_cast<ErrorCode>(code)),
+                                              wait_ns / unattended::kOneSecondNs, failures + 1,
+                                              file_.times.retry + 1)
+                               << std::flush;
+      (void)gate_.wait_ns(wait_ns);
+      if (auto anew = connect_to_node(context_.node_directory())) {
+        const std::shared_ptr<api::Client> client = std::move(*anew);
+        gate_.use(client);
+        runner.use(client);
+      }
+    }
+  }
+
+  const Context& context_;
+  const RunFile& file_;
+  const bool quiet_;
+  Canceller& canceller_;
+  Gate& gate_;
+  const unattended::Waits waits_;
 };
 
 Result<int> run_all(const Context& context, const RunFile& file, bool quiet) {
@@ -174,22 +300,8 @@ Result<int> run_all(const Context& context, const RunFile& file, bool quiet) {
   // Before the client, whose threads shall not take the signals.
   const Interrupt interrupt([&canceller] { canceller.on_interrupt(); },
                             static_cast<int>(ErrorCode::kCancelled));
-  auto connected = connect_to_node(context.node_directory());
-  if (!connected) return connected.error();
-  Runner runner(context, std::move(*connected), canceller, quiet);
-  for (const RunTransfer& transfer : file.transfers) {
-    if (canceller.interrupted()) {
-      runner.not_begun(transfer);
-      continue;
-    }
-    runner.begin(transfer);
-    if (file.together) continue;
-    runner.follow();
-    if (runner.exit_code() != 0) break;  // the next may build on it
-  }
-  runner.follow();
-  if (context.json) context.print(runner.json(), "");
-  return runner.exit_code();
+  Gate gate(context.environment, file.times, canceller);
+  return Rounds(context, file, quiet, canceller, gate).run();
 }
 
 const std::string& peer_of(const api::TransferRequest& request) {

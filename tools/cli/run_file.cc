@@ -103,6 +103,8 @@ class Reader {
       const toml::node& node = *at;
       if (key == "together" && node.is_boolean()) {
         file.together = node.as_boolean()->get();
+      } else if (is_run_time(key)) {
+        if (Status status = read_time(key, node, &file.times); !status) return status.error();
       } else if (key == "options" && node.is_table()) {
         defaults = node.as_table();
       } else if ((key == "send" || key == "get") && node.is_array_of_tables()) {
@@ -111,7 +113,7 @@ class Reader {
       } else {
         return wrong(node,
                      fmt::format("{} does not belong here: a file of transfers has together = true or false, "
-                                 "[options], [[send]] and [[get]]",
+                                 "retry, not_before, window, every, [options], [[send]] and [[get]]",
                                  printable(key)));
       }
     }
@@ -140,6 +142,19 @@ class Reader {
   }
   Error wrong(const toml::node& node, const std::string& what) const {
     return {ErrorCode::kConfiguration, place(node) + ": " + what};
+  }
+
+  Status read_time(const std::string& key, const toml::node& node, RunTimes* times) const {
+    std::string value;
+    if (const auto* text = node.as_string()) {
+      value = text->get();
+    } else if (const auto* number = node.as_integer()) {
+      value = std::to_string(number->get());
+    } else {
+      return wrong(node, key + ": write a string or a number");
+    }
+    const Status set = set_run_time(key, value, times);
+    return set ? Status() : Status(wrong(node, set.error().message));
   }
 
   // In the order of the file: that of rules counts.
@@ -308,7 +323,8 @@ std::string run_file_reference() {
       "| key | value | meaning |\n| --- | --- | --- |\n"
       "| `together` | `true`, `false` | at the top: up to 64 transfers at a time (the default), or one after "
       "the "
-      "other |\n"
+      "other |\n" +
+      run_time_reference() +
       "| `sources` | a string, or an array of strings | what the command takes before its last argument |\n"
       "| `to` | a string | the last argument: `NODE:PATH` of a `send`, a path of this node of a `get` |\n"
       "| `from` | a string, or an array of strings | of a `get`: the nodes that all have its sources, which "

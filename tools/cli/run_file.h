@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dataplane/base/error.h"
+#include "tools/cli/run_again.h"
 #include "tools/cli/transfer_flags.h"
 
 namespace sluice::cli {
@@ -29,6 +30,7 @@ struct RunTransfer {
 
 struct RunFile {
   bool together = true;  // otherwise one after the other
+  RunTimes times;
   std::vector<RunTransfer> transfers;
 };
 

@@ -214,5 +214,40 @@ TEST_F(RunCommandTest, AFileThatCannotBeReadIsNamed) {
   expect_one_line_error(run_in(control_.directory, {"run", "."}), ErrorCode::kConfiguration);
 }
 
+TEST(RunFile, SaysWhenItRunsAndHowOften) {
+  const std::string one = "[[send]]\nsources = 'a'\nto = 'b:x'\n";
+  const auto file = parse_run_file(
+      "retry = 3\nnot_before = '22:00'\nwindow = '22:00-06:00'\nevery = '1d'\n" + one, "f.toml");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->times.retry, 3U);
+  EXPECT_EQ(file->times.not_before, "22:00");
+  ASSERT_TRUE(file->times.window);
+  EXPECT_EQ(file->times.window->from_s, 22 * 3600);
+  EXPECT_EQ(file->times.every_ns, 86'400 * 1'000'000'000LL);
+  EXPECT_TRUE(parse_run_file("not_before = '2020-01-01T00:00'\n" + one, "f.toml"))
+      << "it has passed: at once";
+  for (const char* wrong : {"retry = -1", "retry = 'often'", "retry = true", "window = '22-6'", "window = 5",
+                            "every = '18:00'", "every = ''", "every = 0", "not_before = 'soon'"})
+    EXPECT_EQ(problem_of(wrong + ("\n" + one)).find("f.toml:1: "), 0U)
+        << wrong << problem_of(wrong + ("\n" + one));
+}
+
+TEST_F(CliTest, ARunTriesAgainWhatMayEndOtherwiseLater) {
+  const std::filesystem::path path = control_.directory / "f.toml";
+  std::ofstream(path) << "retry = 1\n[[send]]\nsources = 'a'\nto = 'b:x'\n";
+  sessions_are(api::Session::FAILED, ErrorCode::kNoSpace, "full");
+  Outcome outcome = sluice({"run", "-q", path});
+  EXPECT_EQ(outcome.exit_code, 10) << outcome.err;
+  EXPECT_NE(outcome.err.find("1 transfer failed (no_space); tried again in 5 s (try 2 of 2)"),
+            std::string::npos)
+      << outcome.err;
+  control_.on_io([this] { EXPECT_EQ(control_.sessions.sessions.size(), 2U); });
+  sessions_are(api::Session::FAILED, ErrorCode::kDestinationExists, "there");
+  outcome = sluice({"run", "-q", path});
+  EXPECT_EQ(outcome.exit_code, 9) << outcome.err;
+  control_.on_io(
+      [this] { EXPECT_EQ(control_.sessions.sessions.size(), 3U) << "it will be there later as well"; });
+}
+
 }  // namespace
 }  // namespace sluice::cli

@@ -81,7 +81,7 @@ def test_a_unit_lets_its_daemon_confine_itself(unit):
 
 @needs_systemd
 def test_units_are_known_to_the_scripts_of_the_package():
-    assert (len(_UNITS), len(_SOCKETS)) == (7, 2)
+    assert (len(_UNITS), len(_SOCKETS)) == (8, 3)
     for script in ("debian/postinst", "debian/prerm", "debian/postrm", "rpm/post", "rpm/preun"):
         text = (_PACKAGE / script).read_text()
         for unit in _UNITS:

@@ -1,4 +1,5 @@
-# Programs that are told of sessions: once each, over failures and restarts; and the two examples of the package.
+# Programs that are told of sessions: once each, over failures and restarts; the two examples of the package; and when a
+# `sluice run` runs.
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import hashlib
@@ -9,10 +10,11 @@ import os
 import pathlib
 import subprocess
 import threading
+import time
 
 import pytest
 from harness.system import wait_until
-from transfers import begin, ended_session, forget, make_file
+from transfers import CANCELLED, MIB, begin, ended_session, finish, forget, make_file, wait_state
 
 _EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "notify"
 _LIMIT_S = 60
@@ -146,3 +148,47 @@ def test_the_mail_says_what_became_of_the_session(pair, tmp_path):
     mail = (tmp_path / "mail").read_text()
     assert "Subject: Sluice: succeeded: session " in mail and "To: me@example.org" in mail
     assert "1000 of 1000 bytes" in mail
+
+
+def clock(from_now_s):
+    return time.strftime("%H:%M:%S", time.localtime(time.time() + from_now_s))
+
+
+def test_a_run_is_paused_outside_its_window_and_begins_within_it(pair, tmp_path):
+    source = make_file(pair.a, 16 * MIB)
+    plan = tmp_path / "plan.toml"
+
+    def run(window, to, rate):
+        plan.write_text(f"window = '{window}'\n[[send]]\nsources = '{source}'\nto = 'b:data/{to}'\n"
+                        f"rate = '{rate}'\nmode = 'fixed'\n")  # fmt: skip
+        before = {one["id"] for one in pair.a.sessions()}
+        process = pair.a.popen("run", "-q", plan)
+        return process, lambda: [one["id"] for one in pair.a.sessions() if one["id"] not in before]
+
+    process, begun = run(f"{clock(-3600)}-{clock(10)}", "x", "2M")
+    session = wait_until(begun, _LIMIT_S, "it is begun")[0]
+    paused = wait_state(pair.a, session, "paused")
+    assert paused["error_code"] == 0
+    pair.a.must("session", "cancel", session)
+    ended = finish(process, 4 * _LIMIT_S)
+    assert ended.returncode == CANCELLED, ended.stderr
+    assert "outside the window" in ended.stderr
+
+    opens = time.time() + 3
+    process, begun = run(f"{clock(3)}-{clock(-3600)}", "y", "1G")
+    session = wait_until(begun, _LIMIT_S, "it is begun")[0]
+    assert ended_session(pair.a, session)["started_unix_ns"] >= (opens - 1) * 1e9
+    assert finish(process).returncode == 0
+    forget(source, pair.b.export() / "x", pair.b.export() / "y")
+
+
+def test_a_run_comes_again_and_goes_on_with_what_an_error_held_up(pair, tmp_path):
+    source = make_file(pair.a, 1000)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f"every = '2s'\n[[send]]\nsources = '{source}'\nto = 'b:data/z'\noverwrite = true\n")
+    before = len(pair.a.sessions())
+    process = pair.a.popen("run", "-q", plan)
+    wait_until(lambda: len(pair.a.sessions()) >= before + 2, _LIMIT_S, "it has run twice")
+    process.terminate()
+    assert finish(process).returncode in (0, 12)
+    forget(source, pair.b.export() / "z")
