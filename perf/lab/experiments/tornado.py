@@ -40,7 +40,9 @@ _REPEATS = 10
 def grid(quick):
     """Each figure's settings: what it draws along its axis, and what all others have."""
     if quick:
-        return [{"figure": 1, "loss_percent": loss, "delay_ms": _DELAY_MS, "size_mb": 3} for loss in (0.0, 2.0, 10.0)]
+        return [*({"figure": 1, "loss_percent": loss, "delay_ms": _DELAY_MS, "size_mb": 3} for loss in (0.0, 2.0, 10.0)),
+                *({"figure": 2, "loss_percent": 0.0, "delay_ms": delay, "size_mb": 3} for delay in (_DELAYS_MS[0], _DELAYS_MS[-1])),
+                *({"figure": 3, "loss_percent": 0.0, "delay_ms": _DELAY_MS, "size_mb": size} for size in _SIZES_MB[:2])]  # fmt: skip
     return [*({"figure": 1, "loss_percent": loss, "delay_ms": _DELAY_MS, "size_mb": 10} for loss in _LOSSES),
             *({"figure": 2, "loss_percent": 0.0, "delay_ms": delay, "size_mb": 10} for delay in _DELAYS_MS),
             *({"figure": 3, "loss_percent": 0.0, "delay_ms": _DELAY_MS, "size_mb": size} for size in _SIZES_MB)]  # fmt: skip
