@@ -34,18 +34,20 @@ std::string short_id(const std::string& id) { return printable(id.substr(0, kSho
 
 std::string counted_files(size_t count) { return base::counted(count, "file", "files"); }
 
-// Of the names that did not arrive, as they are in the batch. Nothing: the session does not name them all.
+// Of the names that did not arrive, as they are in the batch. Nothing: the session does not name them all, or
+// one that is none of the batch. Several that are shown alike count as missing together: none is removed.
 std::optional<std::set<std::string>> missing_of(const api::Session& session,
                                                 const std::vector<std::string>& names) {
-  std::map<std::string, std::string> by_shown;
-  for (const std::string& name : names) by_shown[printable(name)] = name;
+  std::multimap<std::string, std::string> by_shown;
+  for (const std::string& name : names) by_shown.emplace(printable(name), name);
   std::set<std::string> missing;
   uint64_t failed = 0;
   for (const api::MissingName& one : session.names().missing()) {
     if (one.arrived()) continue;
     ++failed;
-    const auto found = by_shown.find(one.path());
-    if (found != by_shown.end()) missing.insert(found->second);
+    const auto [first, last] = by_shown.equal_range(one.path());
+    if (first == last) return std::nullopt;
+    for (auto found = first; found != last; ++found) missing.insert(found->second);
   }
   if (failed < session.names().failed() + session.names().left_out()) return std::nullopt;
   return missing;

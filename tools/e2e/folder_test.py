@@ -153,6 +153,18 @@ def test_a_file_is_removed_once_it_has_arrived_and_only_if_it_is_what_was_sent(w
     assert (watched.target / "b").read_text() == "x"
 
 
+def test_of_names_that_are_shown_alike_none_is_removed_that_has_not_arrived(watched):
+    files = [watched.write(name, name) for name in ("run\x01", "run\x02")]
+    (watched.target / "run\x01").write_text("another's")
+    with watched.running("--then", "remove", end=signal.SIGTERM):
+        watched.arrives("run\x02")
+        wait_until(lambda: any(one["state"] == "partial" for one in watched.sessions()), _LIMIT_S, "a session has ended")
+        watched.write("later")
+        watched.arrives("later")
+    assert [path.read_text() for path in files] == ["run\x01", "run\x02"]
+    assert (watched.target / "run\x01").read_text() == "another's"
+
+
 def test_markers_patterns_and_a_place_for_what_has_arrived(watched):
     done = watched.source / "done"
     done.mkdir()
