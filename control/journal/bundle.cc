@@ -34,10 +34,6 @@ bool can_go_on(const transfer::Saved& saved) {
          (!record.lease || transfer::check_lease(*record.lease));
 }
 
-std::vector<std::string> strings_of(const google::protobuf::RepeatedPtrField<std::string>& field) {
-  return {field.begin(), field.end()};
-}
-
 bool beneath(const std::string& path, const std::string& root) {
   return path == root || path.starts_with(root == "/" ? root : root + "/");
 }
