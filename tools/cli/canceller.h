@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -23,11 +25,17 @@ class Canceller {
   void on_interrupt() {
     const std::lock_guard lock(mutex_);
     interrupted_ = true;
+    woken_.notify_all();
     for (const std::string& id : ids_) cancel(id);
   }
   bool interrupted() const {
     const std::lock_guard lock(mutex_);
     return interrupted_;
+  }
+  // False: it was interrupted, before or meanwhile.
+  bool wait(std::chrono::nanoseconds time) {
+    std::unique_lock lock(mutex_);
+    return !woken_.wait_for(lock, time, [this] { return interrupted_; });
   }
   // `client` is the same each time.
   void started(const std::shared_ptr<api::Client>& client, const std::string& id) {
@@ -63,6 +71,7 @@ class Canceller {
 
   Environment& environment_;
   mutable std::mutex mutex_;
+  std::condition_variable woken_;
   bool interrupted_ = false;
   std::shared_ptr<api::Client> client_;  // an interrupt may come while whoever made it leaves
   std::vector<std::string> ids_;

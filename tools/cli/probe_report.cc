@@ -185,31 +185,13 @@ std::string probe_text(const ProbeState& state, uint64_t asked) {
 }
 
 api::Json probe_json(const ProbeState& state, uint64_t asked) {
-  return {{"schema", "sluice.integrity.v1"},
-          {"peer", state.peer},
-          {"kind", state.kind},
-          {"asked", asked},
-          {"done", state.done},
-          {"wrong", state.wrong},
-          {"bytes", state.bytes},
-          {"bytes_moved", state.bytes_moved},
-          {"tbit_moved", bits_moved(state) * 1e-12},
-          {"crc_errors", state.crc_errors},
-          {"lost", state.lost},
-          {"resent", state.resent},
-          {"protection", state.protection},
-          {"copies", state.copies},
-          {"wrong_bytes", state.wrong_bytes},
-          {"bits_set", state.bits_set},
-          {"bits_cleared", state.bits_cleared},
-          {"udp_checksum", state.udp_checksum},
-          {"positions", positions_json(state.positions)},
-          {"tried_again", state.tried_again},
-          {"elapsed_s", state.elapsed_s},
-          {"began_unix_ns", state.began_unix_ns},
-          {"wrong_share_at_most", wrong_share(state)},
-          {"wrong_bit_share_at_most", wrong_bit_share(state)},
-          {"faults", state.faults}};
+  api::Json out{{"schema", "sluice.integrity.v1"},
+                {"asked", asked},
+                {"tbit_moved", bits_moved(state) * 1e-12},
+                {"wrong_share_at_most", wrong_share(state)},
+                {"wrong_bit_share_at_most", wrong_bit_share(state)}};
+  put_found(state, &out);
+  return out;
 }
 
 }  // namespace sluice::cli

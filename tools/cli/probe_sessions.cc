@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <ostream>
-#include <thread>
 
 #include "control/proto/session_state.h"
 #include "tools/cli/connect.h"
@@ -53,7 +52,8 @@ Result<api::Session> ProbeSessions::run(const api::TransferRequest& request, con
                              << std::flush;
     ++tried_again_;
     if (error.code == ErrorCode::kDaemonNotRunning) client_ = nullptr;
-    if (!wait(wait_s)) return Error{ErrorCode::kCancelled, "interrupted"};
+    if (!canceller_.wait(std::chrono::nanoseconds(static_cast<int64_t>(wait_s * 1e9))))
+      return Error{ErrorCode::kCancelled, "interrupted"};
     wait_s = std::min(2 * wait_s, kLongestWaitS);
   }
 }
@@ -86,7 +86,7 @@ Result<api::Session> ProbeSessions::follow(const std::string& id, const OnChange
     }
     if (session || session.error().code != ErrorCode::kDaemonNotRunning) return session;
     do {
-      if (seconds_since(began) > patience_s_ || !wait(1)) return session;
+      if (seconds_since(began) > patience_s_ || !canceller_.wait(std::chrono::seconds(1))) return session;
     } while (!connect_anew());
     canceller_.started(client_, id);
   }
@@ -103,13 +103,6 @@ Status ProbeSessions::connect() {
   if (!connected) return connected.error();
   client_ = std::move(*connected);
   return {};
-}
-
-bool ProbeSessions::wait(double seconds) const {
-  const Clock::time_point began = Clock::now();
-  while (!interrupted() && seconds_since(began) < seconds)
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  return !interrupted();
 }
 
 }  // namespace sluice::cli

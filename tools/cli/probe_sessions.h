@@ -34,8 +34,6 @@ class ProbeSessions {
   Result<api::Session> follow(const std::string& id, const OnChange& on_change);
   Status connect();
   bool connect_anew();
-  // False: it was interrupted.
-  bool wait(double seconds) const;
 
   const Context& context_;
   Canceller& canceller_;

@@ -74,36 +74,37 @@ double share_at_most(uint64_t wrong, uint64_t n) {
   return std::min(1.0, high / count);
 }
 
-api::Json positions_json(const std::map<uint32_t, uint64_t>& positions) {
-  api::Json out = api::Json::array();
-  for (const auto& [offset, count] : positions) out.push_back({offset, count});
-  return out;
+void put_found(const ProbeState& state, api::Json* out) {
+  api::Json positions = api::Json::array();
+  for (const auto& [offset, count] : state.positions) positions.push_back({offset, count});
+  out->update({{"peer", state.peer},
+               {"kind", state.kind},
+               {"bytes", state.bytes},
+               {"done", state.done},
+               {"wrong", state.wrong},
+               {"bytes_moved", state.bytes_moved},
+               {"crc_errors", state.crc_errors},
+               {"lost", state.lost},
+               {"resent", state.resent},
+               {"tried_again", state.tried_again},
+               {"protection", state.protection},
+               {"copies", state.copies},
+               {"wrong_bytes", state.wrong_bytes},
+               {"bits_set", state.bits_set},
+               {"bits_cleared", state.bits_cleared},
+               {"udp_checksum", state.udp_checksum},
+               {"positions", std::move(positions)},
+               {"elapsed_s", state.elapsed_s},
+               {"began_unix_ns", state.began_unix_ns},
+               {"faults", state.faults}});
 }
 
 std::string state_text(const ProbeState& state) {
-  return api::to_line({{"schema", kStateSchema},
-                       {"node_directory", state.node_directory},
-                       {"peer", state.peer},
-                       {"kind", state.kind},
-                       {"bytes", state.bytes},
-                       {"done", state.done},
-                       {"wrong", state.wrong},
-                       {"bytes_moved", state.bytes_moved},
-                       {"crc_errors", state.crc_errors},
-                       {"lost", state.lost},
-                       {"resent", state.resent},
-                       {"tried_again", state.tried_again},
-                       {"protection", state.protection},
-                       {"copies", state.copies},
-                       {"wrong_bytes", state.wrong_bytes},
-                       {"bits_set", state.bits_set},
-                       {"bits_cleared", state.bits_cleared},
-                       {"udp_checksum", state.udp_checksum},
-                       {"positions", positions_json(state.positions)},
-                       {"elapsed_s", state.elapsed_s},
-                       {"began_unix_ns", state.began_unix_ns},
-                       {"changed_unix_ns", state.changed_unix_ns},
-                       {"faults", state.faults}});
+  api::Json out{{"schema", kStateSchema},
+                {"node_directory", state.node_directory},
+                {"changed_unix_ns", state.changed_unix_ns}};
+  put_found(state, &out);
+  return api::to_line(out);
 }
 
 Result<ProbeState> read_state(const std::string& text) {

@@ -54,7 +54,8 @@ struct ProbeState {
   }
 };
 
-api::Json positions_json(const std::map<uint32_t, uint64_t>& positions);  // [offset, how often] each
+// Adds what was found, and of which probe: for the state, and for whoever reads the command's JSON.
+void put_found(const ProbeState& state, api::Json* out);
 std::string state_text(const ProbeState& state);
 // kUsage: it is no such text, or says what cannot be.
 Result<ProbeState> read_state(const std::string& text);

@@ -16,7 +16,6 @@ namespace sluice::cli {
 namespace {
 
 constexpr uint32_t kRetryMost = 1000;
-constexpr std::chrono::milliseconds kLookForSignal{200};
 constexpr std::chrono::seconds kLookAtClock{1};
 constexpr int64_t kNsOfASecond = 1'000'000'000;
 
@@ -163,20 +162,10 @@ void Gate::hold_or_let_go() {
   }
 }
 
-bool Gate::wait_ns(int64_t ns) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
-  while (!canceller_.interrupted()) {
-    const auto left = end - std::chrono::steady_clock::now();
-    if (left <= std::chrono::nanoseconds(0)) return true;
-    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(left, kLookForSignal));
-  }
-  return false;
-}
-
 bool Gate::wait_until_open() {
   if (!is_open()) say(fmt::format("waiting for the window {}", times_.window_text));
   while (!is_open()) {
-    if (!wait_ns(std::chrono::nanoseconds(kLookAtClock).count())) return false;
+    if (!canceller_.wait(kLookAtClock)) return false;
   }
   return !canceller_.interrupted();
 }
@@ -188,7 +177,8 @@ bool Gate::wait_not_before() {
   say("waiting until " + format_when(*when_ns, unix_now_ns()));
   // Of the clock that people see, which may be set.
   while (unix_now_ns() < *when_ns) {
-    if (!wait_ns(std::min<int64_t>(*when_ns - unix_now_ns(), kNsOfASecond))) return false;
+    if (!canceller_.wait(std::chrono::nanoseconds(std::min<int64_t>(*when_ns - unix_now_ns(), kNsOfASecond))))
+      return false;
   }
   return true;
 }

@@ -50,7 +50,6 @@ class Gate {
   // These return false if the command was interrupted.
   bool wait_until_open();
   bool wait_not_before();
-  bool wait_ns(int64_t ns);
 
  private:
   bool is_open() const;

@@ -231,7 +231,8 @@ class Rounds {
         context_.environment.err << "sluice: " << printable(code.error().message) << "\n" << std::flush;
       const int64_t took_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
       // One that takes longer leaves turns out.
-      if (!gate_.wait_ns(file_.times.every_ns - took_ns % file_.times.every_ns)) return code;
+      if (!canceller_.wait(std::chrono::nanoseconds(file_.times.every_ns - took_ns % file_.times.every_ns)))
+        return code;
     }
   }
 
@@ -278,7 +279,7 @@ class Rounds {
                                               wait_ns / unattended::kOneSecondNs, failures + 1,
                                               file_.times.retry + 1)
                                << std::flush;
-      (void)gate_.wait_ns(wait_ns);
+      (void)canceller_.wait(std::chrono::nanoseconds(wait_ns));
       if (auto anew = connect_to_node(context_.node_directory())) {
         const std::shared_ptr<api::Client> client = std::move(*anew);
         gate_.use(client);
