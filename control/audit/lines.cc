@@ -48,7 +48,7 @@ Json file_json(const transfer::FileView& file) {
   return json;
 }
 
-// What a peer has shown for a session counts for nothing.
+// The node refused what a peer has shown for a session.
 std::string refused(std::string_view event, std::string_view id, std::string_view peer, const Error& error,
                     int64_t now_unix_ns) {
   Json json = begun(event, now_unix_ns);

@@ -1,4 +1,4 @@
-// Whose key has signed what a node shows: the same for a grant and for a move.
+// Finds the node whose key has signed a grant or a move.
 //
 // Cold; any thread.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,6 @@
-// What whoever lets strangers call needs: a place to listen at, whom an address stands for, and a bound on
-// what is logged of them. For the listener of a node (listener.h) and that of an authority (control/enrol).
+// The listener of a node (listener.h) and that of an authority (control/enrol) let strangers call. Both take
+// from here how to listen at an address, which addresses count as one caller, and how many lines of log
+// callers may cause.
 //
 // Cold. The thread of the io_context.
 // SPDX-License-Identifier: Apache-2.0

@@ -47,7 +47,7 @@ class SourceEnd final : public DataEnd {
 
   SourceFiles& files() { return files_; }
   const SourceFiles& files() const { return files_; }
-  // Of echoes that came back otherwise than they left (board::EventKind::kEchoFault), the first of them.
+  // The first echoes that came back damaged (board::EventKind::kEchoFault).
   const std::vector<board::Event>& echo_faults() const { return echo_faults_; }
 
   // ---- an attempt ----

@@ -14,7 +14,7 @@ Scene probe() {
   return scene;
 }
 
-// What it opened, and with how many echoes; nothing: it opened none.
+// The flow that the transfer opened; nothing: it opened none.
 std::optional<board::FlowConfig> flow_of(const World& world) {
   for (const Effect& effect : world.effects) {
     if (const auto* const flow = std::get_if<OpenFlow>(&effect)) return flow->config;
@@ -110,7 +110,7 @@ TEST(Echoes, ANodeReflectsOneProbeOfAPeerAtATime) {
                                                     : "");
   EXPECT_EQ(flow_of(first)->echoes, wire::kEchoesMax);
 
-  // Of the same node: all its transfers share the places.
+  // All transfers of a node share the places.
   World second(first.scene);
   second.twist = ask_for_echoes;
   second.start();
