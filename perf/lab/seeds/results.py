@@ -17,7 +17,7 @@ from ..errors import MISSING, LabError
 FOLDER = REPOSITORY / "build/lab/seeds"
 _MAIN = REPOSITORY / "perf/lab/main.py"
 # HIPSTER's figures are of its larger files, which --quick leaves out: all sizes, less often.
-_QUICK = {"hipster": ("--repeat", "2")}
+_QUICK = {"hipster": ("--repeat", "1")}
 _END_S = 120
 # Beside the exhibits: many sessions at once, which FMFT wanted of its server.
 BESIDE = ("sessions",)

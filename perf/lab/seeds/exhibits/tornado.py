@@ -3,12 +3,13 @@
 from ..parts import Axis, Chart, Exhibit, Judged, Series, figure, paper_point, points
 
 _LOSS, _TIME = Axis("loss", "%"), Axis("transfer time", "s")
-_DELAY, _OVER = Axis("one-way delay", "ms"), Axis("speed of scp over Tornado", "x")
+_DELAY, _OVER = Axis("one-way delay", "ms"), Axis("speed of scp over the coded transfer", "x")
 _SIZE = Axis("file", "MB")
 _WHATS = ("fec-auto", "fec-off", "fec-rs", "fec-raptorq", "scp-cubic", "scp-bbr")
 _EVEN = 1.02
 _DIFFERS = ("An emulator of our own stands for Mahimahi. Sluice enciphers, and its control connection does not feel the delay; a file of 10 MB is "
-            "assumed where the paper names none.")  # fmt: skip
+            "assumed where the paper names none. Of a packet of 1500 bytes Sluice spends 100 on headers and the seal, TCP 52: where nothing is lost, "
+            "0.967 times the speed of scp is what is possible.")  # fmt: skip
 
 
 def _figure_1(papers):
@@ -33,6 +34,17 @@ def _ours(number, axis, key):
     return draw
 
 
+def _our_figure_2(result):
+    """Of scp in CUBIC; each point's extremes are those of the code's time."""
+    scp = {row["delay_ms"]: row["wall_s"] for row in result.rows(figure=2, what="scp-cubic")}
+    series = []
+    for what in _WHATS[:4]:
+        drawn = [row.point("wall_s", row["delay_ms"], 1 / scp[row["delay_ms"]]) for row in result.rows(figure=2, what=what)
+                 if row["delay_ms"] in scp]  # fmt: skip
+        series.append(Series(what, sorted(filter(None, drawn), key=lambda each: each["x"])))
+    return Chart(_DELAY, _OVER, [each for each in series if each.points])
+
+
 def _judge(number, key, may_be_even):
     """By auto against the faster scp of each point; even is enough where the paper's code was slower than scp."""
 
@@ -53,6 +65,6 @@ def _judge(number, key, may_be_even):
 
 EXHIBITS = {
     "tornado-figure-1": Exhibit("tornado", _figure_1, _ours(1, _LOSS, "loss_percent"), _judge(1, "loss_percent", lambda loss: loss < 2), _DIFFERS),
-    "tornado-figure-2": Exhibit("tornado", _figure_2, _ours(2, _DELAY, "delay_ms"), _judge(2, "delay_ms", lambda _: True), _DIFFERS),
+    "tornado-figure-2": Exhibit("tornado", _figure_2, _our_figure_2, _judge(2, "delay_ms", lambda _: True), _DIFFERS),
     "tornado-figure-3": Exhibit("tornado", _figure_3, _ours(3, _SIZE, "size_mb"), _judge(3, "size_mb", lambda _: True), _DIFFERS),
 }
