@@ -10,8 +10,6 @@ namespace {
 
 using coding::Scheme;
 
-uint8_t bit_of(Scheme scheme) { return scheme == Scheme::kRaptorQ ? kCodeRaptorQ : kCodeReedSolomon; }
-
 static_assert(Coder::kBlockMax >= std::max(coding::kRaptorQBlockMax, coding::kReedSolomonBlockMax));
 
 }  // namespace
@@ -19,7 +17,7 @@ static_assert(Coder::kBlockMax >= std::max(coding::kRaptorQBlockMax, coding::kRe
 uint8_t codes_built_in() {
   uint8_t codes = 0;
   for (const Scheme scheme : {Scheme::kReedSolomon, Scheme::kRaptorQ})
-    if (coding::is_built_in(scheme)) codes |= bit_of(scheme);
+    if (coding::is_built_in(scheme)) codes |= code_bit(scheme);
   return codes;
 }
 
@@ -27,7 +25,7 @@ bool Coder::prepare(uint8_t codes, uint32_t extent_bytes, uint32_t chunk_bytes) 
   const uint32_t symbol_bytes = std::max(symbol_bytes_, chunk_bytes);
   const coding::FlowShape shape{.extent_bytes = extent_bytes, .chunk_bytes = chunk_bytes};
   for (const Scheme scheme : {Scheme::kReedSolomon, Scheme::kRaptorQ}) {
-    if ((codes & bit_of(scheme)) == 0) continue;
+    if ((codes & code_bit(scheme)) == 0) continue;
     if (find(scheme, shape) == nullptr) {
       auto code = coding::make_code(scheme, coding::source_symbols(scheme, shape));
       if (code == nullptr) return false;

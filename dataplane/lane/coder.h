@@ -23,6 +23,9 @@ using board::kCodeRaptorQ;
 using board::kCodeReedSolomon;
 using board::kCodesKnown;
 
+inline uint8_t code_bit(coding::Scheme scheme) {
+  return scheme == coding::Scheme::kRaptorQ ? kCodeRaptorQ : kCodeReedSolomon;
+}
 // What this build has.
 uint8_t codes_built_in();
 

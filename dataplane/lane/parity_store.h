@@ -3,6 +3,7 @@
 // One thread: the worker. Its memory is made when a flow opens that may bring any (cold). Its places have
 // the length of the longest symbols. A symbol that finds none is dropped like a chunk without an extent, and
 // counts as lost. All symbols of a block are of one code and say one digest; the first that came decides.
+// What one datagram costs does not grow with the symbols of other blocks: each block has a list of its own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/check.h"
@@ -22,11 +24,18 @@ class ParityStore {
  public:
   enum class Kept : uint8_t { kYes, kHadIt, kNoRoom, kContradiction };
 
-  explicit ParityStore(uint32_t extents) : first_(extents, kNone) {}
+  struct Shape {
+    uint32_t symbol_bytes = 0;  // at most
+    uint32_t blocks = 0;        // of an extent, at most
+  };
 
-  // `bytes` for symbols of at most symbol_bytes. Where those that are kept are shorter, they are dropped:
-  // whoever waits for them is answered without them.
-  void make_room(size_t bytes, uint32_t symbol_bytes) {
+  explicit ParityStore(uint32_t extents) : kept_of_(extents, 0) {}
+
+  // `bytes` for symbols of this shape. Where those that are kept are shorter, they are dropped: whoever waits
+  // for them is answered without them.
+  void make_room(size_t bytes, const Shape& shape) {
+    if (shape.blocks > blocks_) spread(shape.blocks);
+    const uint32_t symbol_bytes = shape.symbol_bytes;
     if (symbol_bytes == symbol_bytes_ || (kept_ > 0 && symbol_bytes < symbol_bytes_)) return;
     if (bytes > size_) {
       // Without a first value: a page of it costs nothing before it is used.
@@ -34,7 +43,8 @@ class ParityStore {
       size_ = bytes;
     }
     symbol_bytes_ = symbol_bytes;
-    std::fill(first_.begin(), first_.end(), kNone);
+    std::fill(heads_.begin(), heads_.end(), Head{});
+    std::fill(kept_of_.begin(), kept_of_.end(), 0);
     const auto count = static_cast<uint32_t>(size_ / std::max(symbol_bytes, kPlaceBytesMin));
     slots_.assign(count, {});
     free_ = kNone;
@@ -42,30 +52,33 @@ class ParityStore {
     for (uint32_t i = count; i > 0; --i) give_back(i - 1);
   }
   uint32_t symbol_bytes() const { return symbol_bytes_; }
-  bool has_any(uint32_t extent) const { return first_[extent] != kNone; }
+  bool has_any(uint32_t extent) const { return kept_of_[extent] > 0; }
 
   // What a datagram would bring; nothing is kept yet.
   Kept look(uint32_t extent, const wire::Header& header) const {
-    for (uint32_t i = first_[extent]; i != kNone; i = slots_[i].next) {
-      const Slot& slot = slots_[i];
-      if (slot.block != header.block) continue;
-      if (slot.flags != header.flags || slot.digest != header.block_digest) return Kept::kContradiction;
-      if (slot.id == header.repair_id) return Kept::kHadIt;
+    if (header.block >= blocks_) return Kept::kNoRoom;
+    const Head& head = heads_[at(extent, header.block)];
+    if (head.symbols > 0) {
+      if (head.flags != header.flags || head.digest != header.block_digest) return Kept::kContradiction;
+      for (uint32_t i = head.first; i != kNone; i = slots_[i].next)
+        if (slots_[i].id == header.repair_id) return Kept::kHadIt;
     }
     return free_ == kNone || header.length > symbol_bytes_ ? Kept::kNoRoom : Kept::kYes;
   }
   // Where its bytes go; look() said kYes.
   uint8_t* keep(uint32_t extent, const wire::Header& header) {
-    CHECK(free_ != kNone && header.length <= symbol_bytes_, "what look() found room for");
+    CHECK(free_ != kNone && header.length <= symbol_bytes_ && header.block < blocks_,
+          "what look() found room for");
+    Head& head = heads_[at(extent, header.block)];
     const uint32_t i = free_;
     free_ = slots_[i].next;
     ++kept_;
-    slots_[i] = {.digest = header.block_digest,
-                 .next = first_[extent],
-                 .id = header.repair_id,
-                 .block = header.block,
-                 .flags = header.flags};
-    first_[extent] = i;
+    ++kept_of_[extent];
+    slots_[i] = {.next = head.first, .id = header.repair_id};
+    head.first = i;
+    head.digest = header.block_digest;
+    head.flags = header.flags;
+    ++head.symbols;
     return bytes_of(i);
   }
 
@@ -74,50 +87,61 @@ class ParityStore {
     coding::Scheme scheme = coding::Scheme::kReedSolomon;
     uint64_t digest = 0;
   };
-  // What is here of a block; as many of its symbols as fit go to `out`.
+  // What is here of a block.
+  Block find(uint32_t extent, uint32_t block) const {
+    if (block >= blocks_) return {};
+    const Head& head = heads_[at(extent, block)];
+    return {.symbols = head.symbols,
+            .scheme = (head.flags & wire::kFlagRaptorQ) != 0 ? coding::Scheme::kRaptorQ
+                                                             : coding::Scheme::kReedSolomon,
+            .digest = head.digest};
+  }
+  // As many of its symbols as fit go to `out`.
   Block find(uint32_t extent, uint32_t block, std::span<coding::RepairSymbol> out) {
-    Block found;
-    for (uint32_t i = first_[extent]; i != kNone; i = slots_[i].next) {
-      const Slot& slot = slots_[i];
-      if (slot.block != block) continue;
-      found.digest = slot.digest;
-      found.scheme =
-          (slot.flags & wire::kFlagRaptorQ) != 0 ? coding::Scheme::kRaptorQ : coding::Scheme::kReedSolomon;
-      if (found.symbols < out.size()) out[found.symbols] = {.id = slot.id, .bytes = bytes_of(i)};
-      ++found.symbols;
-    }
+    const Block found = find(extent, block);
+    size_t n = 0;
+    if (found.symbols > 0)
+      for (uint32_t i = heads_[at(extent, block)].first; i != kNone && n < out.size(); i = slots_[i].next)
+        out[n++] = {.id = slots_[i].id, .bytes = bytes_of(i)};
     return found;
   }
 
   // Of one block, or of the whole extent.
   void drop(uint32_t extent, uint32_t block) {
-    drop_if(extent, [block](const Slot& slot) { return slot.block == block; });
+    if (block >= blocks_) return;
+    Head& head = heads_[at(extent, block)];
+    for (uint32_t i = head.first; i != kNone;) {
+      const uint32_t next = slots_[i].next;
+      give_back(i);
+      i = next;
+    }
+    kept_of_[extent] -= head.symbols;
+    head = {};
   }
   void drop(uint32_t extent) {
-    drop_if(extent, [](const Slot&) { return true; });
+    for (uint32_t block = 0; block < blocks_ && has_any(extent); ++block) drop(extent, block);
   }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kPlaceBytesMin = 512;  // what is known of a symbol takes memory as well
-  struct Slot {
+  struct Head {                                    // of a block
     uint64_t digest = 0;
-    uint32_t next = kNone;
-    uint16_t id = 0;
-    uint8_t block = 0;
+    uint32_t first = kNone;
+    uint32_t symbols = 0;
     uint8_t flags = 0;
   };
-  template <typename Which>
-  void drop_if(uint32_t extent, Which which) {
-    for (uint32_t* link = &first_[extent]; *link != kNone;) {
-      const uint32_t i = *link;
-      if (!which(slots_[i])) {
-        link = &slots_[i].next;
-        continue;
-      }
-      *link = slots_[i].next;
-      give_back(i);
-    }
+  struct Slot {
+    uint32_t next = kNone;
+    uint16_t id = 0;
+  };
+  size_t at(uint32_t extent, uint32_t block) const { return size_t{extent} * blocks_ + block; }
+  // Extents are divided into more blocks now.
+  void spread(uint32_t blocks) {
+    std::vector<Head> heads(kept_of_.size() * blocks);
+    for (size_t i = 0; i < heads_.size(); ++i) heads[i / blocks_ * blocks + i % blocks_] = heads_[i];
+    heads_ = std::move(heads);
+    blocks_ = blocks;
   }
   void give_back(uint32_t i) {
     slots_[i].next = free_;
@@ -126,10 +150,12 @@ class ParityStore {
   }
   uint8_t* bytes_of(uint32_t i) { return &bytes_[size_t{i} * symbol_bytes_]; }
 
-  std::vector<uint32_t> first_;  // of each extent: the head of its list
+  std::vector<uint32_t> kept_of_;  // each extent
+  std::vector<Head> heads_;        // blocks_ of each extent
   std::vector<Slot> slots_;
   std::unique_ptr<uint8_t[]> bytes_;
   size_t size_ = 0;
+  uint32_t blocks_ = 0;
   uint32_t symbol_bytes_ = 0;
   uint32_t kept_ = 0;
   uint32_t free_ = kNone;

@@ -31,7 +31,14 @@ bool RxSide::prepare_codes(const board::FlowConfig& config) {
   if (!resources_.coder.prepare(config.codes, config.extent_bytes, config.chunk_bytes)) return false;
   const uint32_t symbol_bytes = coding::symbol_bytes(config.extent_bytes, config.chunk_bytes);
   const uint64_t bytes = uint64_t{kParityShareOfExtents} * extents_.size() * config.extent_bytes / 100;
-  parity_.make_room(std::max<uint64_t>(bytes, uint64_t{2} * Coder::kRepairMax * symbol_bytes), symbol_bytes);
+  uint32_t blocks = 0;
+  for (const coding::Scheme scheme : {coding::Scheme::kReedSolomon, coding::Scheme::kRaptorQ})
+    if ((config.codes & code_bit(scheme)) != 0)
+      blocks = std::max(
+          blocks, layout_of(config, chunk_count(config.extent_bytes, config.chunk_bytes), scheme).blocks());
+  // A datagram names its block by one byte.
+  parity_.make_room(std::max<uint64_t>(bytes, uint64_t{2} * Coder::kRepairMax * symbol_bytes),
+                    {.symbol_bytes = symbol_bytes, .blocks = std::min(blocks, 256U)});
   return true;
 }
 
@@ -39,9 +46,7 @@ bool RxSide::prepare_codes(const board::FlowConfig& config) {
 void RxSide::on_parity(const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
   Flow* const flow = match(datagram, h, now_ns);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
-  if ((flow->config.codes & (scheme_of(h) == coding::Scheme::kRaptorQ ? kCodeRaptorQ : kCodeReedSolomon)) ==
-      0)
-    return resources_.count(Counter::rx_drop_bad_type);
+  if ((flow->config.codes & code_bit(scheme_of(h))) == 0) return resources_.count(Counter::rx_drop_bad_type);
   const auto novelty = flow->arrivals.window.check(h.tx_seq);
   if (novelty != SeqWindow::Novelty::kNew) {
     return resources_.count(novelty == SeqWindow::Novelty::kSeen ? Counter::rx_drop_replayed
@@ -116,7 +121,7 @@ board::Counter RxSide::keep_parity(Flow& flow, Object& object, const wire::Heade
 // soon.
 void RxSide::look_at_block(Extent& e, uint32_t block) {
   const uint32_t extent = slot_of(e) - first_;
-  const ParityStore::Block here = parity_.find(extent, block, {});
+  const ParityStore::Block here = parity_.find(extent, block);
   if (here.symbols == 0) return;
   const BlockLayout layout = layout_of(e.flow->config, e.map.chunks(), here.scheme);
   uint32_t missing = 0;
@@ -132,7 +137,8 @@ void RxSide::look_at_chunk(Extent& e, uint32_t chunk) {
   if (!parity_.has_any(extent)) return;
   for (const coding::Scheme scheme : {coding::Scheme::kReedSolomon, coding::Scheme::kRaptorQ}) {
     const uint32_t block = layout_of(e.flow->config, e.map.chunks(), scheme).block_of(chunk);
-    if (parity_.find(extent, block, {}).scheme == scheme) look_at_block(e, block);
+    const ParityStore::Block here = parity_.find(extent, block);
+    if (here.symbols > 0 && here.scheme == scheme) look_at_block(e, block);
   }
 }
 

@@ -83,7 +83,7 @@ Sent TxSide::send_parity_at_end(Flow& flow, uint64_t now_ns) {
   }
   if (choice.use == coding::ParityUse::kAtEnd && !coding::pays_at_end(path, end)) return Sent::kNothing;
   flow.parity.ended_with = choice.repair_symbols;
-  flow.parity.end_code = choice.scheme == Scheme::kRaptorQ ? kCodeRaptorQ : kCodeReedSolomon;
+  flow.parity.end_code = code_bit(choice.scheme);
   for (uint32_t i = 0; i < held.size(); ++i) send_ahead(flow, held.at(i), choice);
   return send_parity(flow, now_ns);
 }
