@@ -83,8 +83,10 @@ class AdaptiveRate final : public Controller {
   uint64_t quiet_until_ns_ = 0;  // what is reported until then was sent before a silence
 
   struct Disorder {
-    bool now = false;     // the delays of the last round were disordered
-    double change_s = 0;  // of the least delay, from status to status; smoothed
+    bool now = false;         // the delays of the last round were disordered
+    double change_s = 0;      // of the least delay, from status to status; smoothed
+    double round_trip_s = 0;  // as it was known a round ago
+    bool unfolding = false;   // delays turn out to be longer than was known: the fast ones came first
   } disorder_;
   struct Start {
     double best_bps = 0;  // delivered, so far

@@ -68,5 +68,37 @@ TEST_P(HipsterChannel, IsCrossedWithoutMuchThatIsSentForNothing) {
   EXPECT_LT(static_cast<double>(out.bytes_sent), 5 * static_cast<double>(out.bytes));
 }
 
+// Datagrams of which half are lost, whatever an operator expected; and with repair symbols, which take the
+// place of blind repeats.
+struct Crossing {
+  double expected_loss = 0;
+  options::Fec fec = options::Fec::kOff;
+};
+double mb_per_s_across(const Crossing& crossing, uint64_t mb) {
+  Plan plan = hipster(mb * 1'000'000, rate::Mode::kAdaptive, 2'000'000'000);
+  plan.tx_extents = plan.rx_extents = 600;
+  plan.chunk_bytes = 640;
+  plan.expected_loss_ppm = static_cast<uint32_t>(crossing.expected_loss * 1e6);
+  plan.fec = crossing.fec;
+  const Outcome out = World(plan).run();
+  EXPECT_EQ(out.failure, "");
+  EXPECT_EQ(out.end, End::kDone);
+  return mb_per_s(out);
+}
+
+// The fastest datagrams come first, and what is only late looks lost until it comes.
+TEST(Channel, ThatLosesWhatWasExpectedIsNotTakenForAFullPath) {
+  for (const double expected : {0.5, 0.55, 0.65}) {
+    EXPECT_GE(mb_per_s_across({.expected_loss = expected}, 5), 3.4) << expected;
+    EXPECT_GE(mb_per_s_across({.expected_loss = expected}, 50), 15) << expected;
+  }
+}
+
+TEST(Channel, IsCrossedFasterWithRepairSymbols) {
+  const double off = mb_per_s_across({.expected_loss = 0.5}, 50);
+  EXPECT_GE(mb_per_s_across({.expected_loss = 0.5, .fec = options::Fec::kAuto}, 50), 1.1 * off);
+  EXPECT_GE(mb_per_s_across({.expected_loss = 0.5, .fec = options::Fec::kReedSolomon}, 50), 0.8 * off);
+}
+
 }  // namespace
 }  // namespace sluice::sim
