@@ -18,10 +18,10 @@ bool allowed(StreamPhase from, StreamPhase to) {
   return false;
 }
 
-void ControlStream::call(Effects& out) {
+void ControlStream::call(Effects& out, std::vector<Message> words) {
   phase_.change(StreamPhase::kCalling);
   ++calls_;
-  out.add(Call{leg_});
+  out.add(Call{leg_, std::move(words)});
 }
 
 void ControlStream::call_ended(bool open, uint64_t now_ns) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "control/words/effects.h"
 #include "control/words/peer_stream.h"
@@ -35,9 +36,9 @@ class ControlStream final : public PeerStream {
     down_since_ns_ = now_ns;
     next_call_ns_ = 0;
   }
-  void call(Effects& out);
-  void call_ended(bool open, uint64_t now_ns);  // answers call()
-  void take(uint64_t now_ns, Effects& out);     // the peer's call, in the place of whatever was
+  void call(Effects& out, std::vector<Message> words = {});  // which the peer hears first
+  void call_ended(bool open, uint64_t now_ns);               // answers call()
+  void take(uint64_t now_ns, Effects& out);                  // the peer's call, in the place of whatever was
   void greeted() { phase_.change(StreamPhase::kUp); }
   void heard(uint64_t now_ns) { heard_ns_ = now_ns; }
   void ended(uint64_t now_ns);  // by the peer, or the network

@@ -16,7 +16,8 @@ void Handshake::end() {
   pending_.check_none();
   phase_.change(P::kIdle);
   (void)take_inbox();
-  agreed_ = settling_ = halted_ = contacted_ = peer_forgot_ = apart_ = wished_freely_ = false;
+  agreed_ = settling_ = halted_ = contacted_ = specified_ = requested_ = peer_forgot_ = apart_ =
+      wished_freely_ = false;
   agreed_apart_.reset();
   reflects_.reset();
 }
@@ -119,8 +120,7 @@ Status Handshake::call(const Dataplane& dataplane, uint64_t now_ns, Effects& out
   return {};
 }
 
-Status Handshake::stream_open(uint64_t now_ns, Effects& out) {
-  if (phase_ != P::kCalling) return {};
+Hello Handshake::first_word() const {
   Hello hello = make_hello(around_.job.id);
   hello.known = around_.job.began;
   hello.share = around_.job.share();
@@ -128,7 +128,34 @@ Status Handshake::stream_open(uint64_t now_ns, Effects& out) {
   if (around_.job.initiator && around_.job.granted) hello.grant = around_.job.granted->grant;
   if (around_.job.initiator) hello.lease = around_.job.lease;
   if (around_.job.initiator && around_.job.moved) hello.move = around_.job.moved->move;
-  around_.stream.send(std::move(hello), out);
+  return hello;
+}
+
+TransferRequest Handshake::wanted() const {
+  const Request& request = *around_.job.request;
+  return {.source_paths = request.source_paths, .selection = request.selection};
+}
+
+Status Handshake::specify(uint64_t now_ns) {
+  const Job& job = around_.job;
+  Options options = job.request->options;
+  Abilities able = abilities(now_ns);
+  wished_freely_ = !job.began;
+  if (job.began) {  // what is there was cut and checked so
+    able.port.extent_bytes_max = job.terms->extent_bytes;
+    options.crc = job.terms->crc_kind;
+  }
+  Result<Specification> wishes =
+      make_specification(able, options, job.role, job.request->discards(), around_.lanes.local_ports());
+  if (!wishes) return wishes.error();
+  specification_ = std::move(*wishes);
+  around_.lanes.ask_echoes(options.echoes, options.echo_bytes);
+  return {};
+}
+
+Status Handshake::stream_open(uint64_t rtt_ns, uint64_t now_ns, Effects& out) {
+  if (phase_ != P::kCalling) return {};
+  rtt_ns_ = rtt_ns;
   enter(P::kHello, now_ns);
   return read_inbox(now_ns, out);
 }
@@ -152,7 +179,6 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
                     around_.peer_name, hello.software));
   around_.stream.greeted();
   contacted_ = true;
-  rtt_ns_ = now_ns - entered_ns_;
   if (hello.ended) {
     settle(now_ns, out);
     return {};
@@ -163,19 +189,10 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
                  fmt::format("{} does not know the session any more (its journal was lost): beginning anew",
                              around_.peer_name)};
   }
-  Options options = job.request->options;
-  Abilities able = abilities(now_ns);
-  wished_freely_ = !job.began;
-  if (job.began) {  // what is there was cut and checked so
-    able.port.extent_bytes_max = job.terms->extent_bytes;
-    options.crc = job.terms->crc_kind;
+  if (!specified_) {
+    if (Status status = specify(now_ns); !status) return status;
+    around_.stream.send(specification_, out);
   }
-  Result<Specification> wishes =
-      make_specification(able, options, job.role, job.request->discards(), around_.lanes.local_ports());
-  if (!wishes) return wishes.error();
-  specification_ = std::move(*wishes);
-  around_.lanes.ask_echoes(options.echoes, options.echo_bytes);
-  around_.stream.send(specification_, out);
   enter(P::kAnswer, now_ns);
   return {};
 }
@@ -189,13 +206,11 @@ bool Handshake::forgets_with_peer() const {
 }
 
 Status Handshake::take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out) {
-  rtt_ns_ = std::min(rtt_ns_, now_ns - entered_ns_);
   if (Status status = agree_upon(specification_, set, now_ns, out); !status) return status;
   const Request& request = *around_.job.request;
   if (around_.job.role == Role::kSource)
     return find_sources(request.source_paths, request.selection, now_ns, out);
-  around_.stream.send(TransferRequest{.source_paths = request.source_paths, .selection = request.selection},
-                      out);
+  if (!requested_) around_.stream.send(wanted(), out);
   await_offer(now_ns, out);
   return {};
 }
@@ -391,8 +406,24 @@ Status Handshake::on(const BuffersReserved& event, uint64_t now_ns, Effects& out
 
 Status Handshake::reserved(uint64_t now_ns, Effects& out) {
   if (!around_.job.initiator) return answer_specification(now_ns, out);
+  return call_now(now_ns, out);
+}
+
+// The call carries what can be said before the peer has said anything. The peer answers each of these words
+// by itself, so each saves a round trip. Of a session that has begun the specification depends on what the
+// peer still knows of it.
+Status Handshake::call_now(uint64_t now_ns, Effects& out) {
+  std::vector<Message> words{first_word()};
+  if (!around_.job.began) {
+    if (Status status = specify(now_ns); !status) return status;
+    words.emplace_back(specification_);
+    specified_ = true;
+    Message request = wanted();
+    requested_ = around_.job.role == Role::kDestination && memory_bytes(request) <= kCarriedBytesMax;
+    if (requested_) words.push_back(std::move(request));
+  }
   enter(P::kCalling, now_ns);
-  around_.stream.call(out);
+  around_.stream.call(out, std::move(words));
   return {};
 }
 

@@ -28,6 +28,8 @@ class Handshake {
  public:
   static constexpr size_t kInboxBytesMax = 8U << 20;
   static constexpr uint64_t kOpenTimeoutNs = 5 * kSecondNs;
+  // Of a message that a call carries: before the Hellos a peer takes 64 KiB.
+  static constexpr size_t kCarriedBytesMax = 32U << 10;
 
   // What it works upon; all of it outlives it.
   struct Around {
@@ -55,7 +57,7 @@ class Handshake {
   Status on(const BuffersReserved& event, uint64_t now_ns, Effects& out);
   Status on(const SourcesOpened& event, uint64_t now_ns, Effects& out);
   void journal_agreed(uint64_t now_ns, Effects& out);  // what take_agreed() told of is in the journal
-  Status stream_open(uint64_t now_ns, Effects& out);   // the call was taken
+  Status stream_open(uint64_t rtt_ns, uint64_t now_ns, Effects& out);  // the call was taken
   // Goes on if what it waited for has happened: flows are open, files are prepared, or time is over.
   Status go_on(uint64_t now_ns, Effects& out);
 
@@ -85,6 +87,10 @@ class Handshake {
   void enter(HandshakePhase phase, uint64_t now_ns);
   Status read_inbox(uint64_t now_ns, Effects& out);
   Status handle(Message message, uint64_t now_ns, Effects& out);
+  Hello first_word() const;
+  TransferRequest wanted() const;
+  Status call_now(uint64_t now_ns, Effects& out);
+  Status specify(uint64_t now_ns);
   Status hello(const Hello& hello, uint64_t now_ns, Effects& out);
   Status specification(const Specification& specification, uint64_t now_ns, Effects& out);
   Status answer_specification(uint64_t now_ns, Effects& out);
@@ -117,9 +123,11 @@ class Handshake {
   std::deque<Message> inbox_;
   size_t inbox_bytes_ = 0;
   uint64_t entered_ns_ = 0;  // the phase
-  uint64_t rtt_ns_ = 0;      // the initiator's: how soon the peer answered
+  uint64_t rtt_ns_ = 0;      // the initiator's, of its call
   Pending pending_;
   bool contacted_ = false;
+  bool specified_ = false;  // the call carried the specification
+  bool requested_ = false;  // and what is wanted
   bool peer_forgot_ = false;
   bool agreed_ = false;
   bool settling_ = false;  // towards kSettled

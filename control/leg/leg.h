@@ -207,7 +207,7 @@ class Leg {
   // rarely as it inquires.
   Backoff& parting_waits() { return job_.initiator ? backoff_ : inquiries_; }
   const Backoff& parting_waits() const { return job_.initiator ? backoff_ : inquiries_; }
-  void ask(Effects& out);
+  Hello question() const;
   void hear_answer(const Message& message, uint64_t now_ns, Effects& out);
   void asked(uint64_t now_ns);
   Hello hello() const;

@@ -51,7 +51,7 @@ bool Leg::inquiring(bool wanted, uint64_t now_ns, Effects& out) {
     if (!wanted || now_ns < inquiry_due_ns()) return false;
     stream_.reset(now_ns);
     enter(P::kInquiring, now_ns);
-    stream_.call(out);
+    stream_.call(out, {question()});
   }
   // A call of the peer says more than its answer would.
   if (!wanted || call_waits()) stream_.hang_up(now_ns, out);
@@ -59,11 +59,11 @@ bool Leg::inquiring(bool wanted, uint64_t now_ns, Effects& out) {
   return phase_ == P::kInquiring;
 }
 
-void Leg::ask(Effects& out) {
+Hello Leg::question() const {
   Hello question = make_hello(job_.id);
   question.known = job_.began;
   question.inquires = true;
-  stream_.send(std::move(question), out);
+  return question;
 }
 
 // Only a Hello answers. If anything else comes, or nothing, this node keeps the session and asks again later.

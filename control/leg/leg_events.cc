@@ -26,14 +26,9 @@ Hello Leg::hello() const {
 
 void Leg::on(const CallEnded& event, uint64_t now_ns, Effects& out) {
   stream_.call_ended(static_cast<bool>(event.status), now_ns);
-  if (phase_ == LegPhase::kInquiring) {
-    if (stream_.open()) ask(out);
-  } else if (phase_ == LegPhase::kHandshake) {
-    if (!event.status) return stop(event.status.error(), LastWord::kNone, now_ns, out);
-    judge(handshake_.stream_open(now_ns, out), now_ns, out);
-  } else if (phase_ == LegPhase::kMoving && stream_.open()) {
-    stream_.send(hello(), out);
-  }
+  if (phase_ != LegPhase::kHandshake) return;
+  if (!event.status) return stop(event.status.error(), LastWord::kNone, now_ns, out);
+  judge(handshake_.stream_open(event.rtt_ns, now_ns, out), now_ns, out);
 }
 
 void Leg::on(const PeerCalled& event, uint64_t now_ns, Effects& out) {
@@ -87,7 +82,7 @@ void Leg::keep_stream(uint64_t now_ns, Effects& out) {
                                         peer_name_, settings_.stall_timeout_ns / kSecondNs)),
                 LastWord::kNone, now_ns, out);
   }
-  if (job_.initiator && stream_.may_call(now_ns)) stream_.call(out);
+  if (job_.initiator && stream_.may_call(now_ns)) stream_.call(out, {hello()});
 }
 
 // The answer to the Hello with which this node renews the stream.

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <random>
+#include <vector>
 
 #include "control/async/clock.h"
 #include "control/leg/negotiation.h"
+#include "control/peer/codec.h"
+#include "control/proto/names_codec.h"
 #include "control/runtime/leg_stream.h"
 #include "control/runtime/standing.h"
 #include "dataplane/base/check.h"
@@ -64,21 +67,27 @@ asio::awaitable<Result<std::shared_ptr<NamesAsker>>> NamesAsker::ask(
   peer::OnOffer on_offer = [services](identity::Offer offer) {
     runtime::remember_offer(*services, std::move(offer));
   };
+  transfer::Hello hello = transfer::make_hello(no_session());
+  hello.names = true;
+  hello.inquires = true;  // whoever does not know `names` opens nothing
+  // A list is asked for at once, which saves a round trip. What changes names waits until the peer is known
+  // to hear.
+  const bool at_once = std::holds_alternative<names::List>(request);
+  std::vector<peer::PeerMessage> words{peer::to_wire(hello)};
+  if (at_once) words.push_back(peer::to_wire(names::Word(request)));
   Result<std::unique_ptr<peer::Connection>> connected = co_await peer::connect(
-      *standing, peer, runtime::kConnectTimeoutMs, services->frames, std::move(on_offer));
+      *standing, peer, runtime::kConnectTimeoutMs, services->frames, std::move(on_offer), std::move(words));
   if (!connected) co_return connected.error();
   const auto call = std::make_shared<SessionlessCall>(services->io, std::shared_ptr(std::move(*connected)));
   call->begin();
   const std::shared_ptr<NamesAsker> asker(new NamesAsker(call, request));
-  if (const Status status = co_await asker->greet(request); !status) co_return status.error();
+  if (const Status status = co_await asker->greet(); !status) co_return status.error();
+  if (!at_once) asker->put(request);
   co_return asker;
 }
 
-asio::awaitable<Status> NamesAsker::greet(const names::Request& request) {
-  transfer::Hello hello = transfer::make_hello(no_session());
-  hello.names = true;
-  hello.inquires = true;  // whoever does not know `names` opens nothing
-  call_->say(hello);
+// What the peer answers to the Hello with which it was called.
+asio::awaitable<Status> NamesAsker::greet() {
   Result<std::optional<SessionlessCall::Said>> said = co_await call_->next(peer::kHelloTimeout);
   if (!said) co_return said.error();
   if (!said->has_value())
@@ -98,11 +107,14 @@ asio::awaitable<Status> NamesAsker::greet(const names::Request& request) {
          fmt::format(
              "{} is too old ({}): it answers no questions about names; bring both nodes to one version",
              call_->peer(), answer->software)});
+  co_return Status();
+}
+
+void NamesAsker::put(const names::Request& request) {
   DCHECK(asked_ns_ == 0, "one call, one question");
   asked_unix_ns_ = async::unix_ns();
   asked_ns_ = async::monotonic_ns();
   call_->say(names::Word(request));
-  co_return Status();
 }
 
 Error NamesAsker::cut_off(Error error) {

@@ -49,7 +49,8 @@ class NamesAsker {
 
  private:
   NamesAsker(std::shared_ptr<SessionlessCall> call, const names::Request& request);
-  asio::awaitable<Status> greet(const names::Request& request);
+  asio::awaitable<Status> greet();
+  void put(const names::Request& request);
   Result<NamesAnswer> take(SessionlessCall::Said said);
   Result<NamesAnswer> take_page(names::Page page);
   Error cut_off(Error error);

@@ -51,7 +51,7 @@ class Orders final : public Elsewhere {
   static asio::awaitable<void> follow(Orders* self, std::shared_ptr<bool> alive, OrderPtr order);
   // One call, until it breaks off or the order has ended.
   asio::awaitable<Status> call(std::shared_ptr<bool> alive, OrderPtr order);
-  asio::awaitable<Status> greet(CallPtr call, OrderPtr order, transfer::SignedGrant grant);
+  asio::awaitable<Status> greet(CallPtr call, OrderPtr order);
   asio::awaitable<Status> hear(std::shared_ptr<bool> alive, CallPtr call, OrderPtr order);
   asio::awaitable<Status> say_wishes(CallPtr call, OrderPtr order);
   void take_state(Order& order, const transfer::OrderState& state);

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <utility>
+#include <vector>
 
 #include "control/async/clock.h"
 #include "control/grant/grant.h"
 #include "control/leg/negotiation.h"
 #include "control/node/order_of_orders.h"
+#include "control/peer/codec.h"
 #include "control/proto/option_fields.h"
 #include "control/runtime/leg_stream.h"
 #include "control/runtime/standing.h"
@@ -36,6 +38,21 @@ bool may_still_begin(const transfer::OrderState& state) {
          *seen == transfer::ViewState::kPaused;
 }
 
+// Said in one breath: a round trip is saved, and who does not know orders hangs up on it.
+std::vector<peer::PeerMessage> words_of(const Orders::Order& order, transfer::SignedGrant grant) {
+  transfer::Hello hello = transfer::make_hello(order.record.id);
+  hello.orders = true;
+  hello.inquires = true;  // whoever does not know `orders` opens nothing
+  hello.known = order.record.ordered->taken;
+  const transfer::Request& request = *order.record.request;
+  const transfer::Order said{.grant = std::move(grant),
+                             .source_paths = request.source_paths,
+                             .selection = request.selection,
+                             .destination = request.destination,
+                             .options = wish_in(order.record.ordered->options)};
+  return {peer::to_wire(hello), peer::to_wire(said)};
+}
+
 }  // namespace
 
 asio::awaitable<Status> Orders::call(std::shared_ptr<bool> alive, OrderPtr order) {
@@ -50,33 +67,22 @@ asio::awaitable<Status> Orders::call(std::shared_ptr<bool> alive, OrderPtr order
   peer::OnOffer on_offer = [services](identity::Offer offer) {
     runtime::remember_offer(*services, std::move(offer));
   };
+  std::vector<peer::PeerMessage> words = words_of(*order, *grant);
+  order->signed_unix_ns = async::unix_ns();
   Result<std::unique_ptr<peer::Connection>> connected = co_await peer::connect(
-      *now, *source, runtime::kConnectTimeoutMs, services->frames, std::move(on_offer));
+      *now, *source, runtime::kConnectTimeoutMs, services->frames, std::move(on_offer), std::move(words));
   if (!connected) co_return connected.error();
   if (!*alive) co_return Status();
   const auto call = std::make_shared<SessionlessCall>(services->io, std::shared_ptr(std::move(*connected)),
                                                       peer::Stage::kSession);
   call->begin();
-  Status status = co_await greet(call, order, *grant);
+  Status status = co_await greet(call, order);
   if (status && *alive) status = co_await hear(alive, call, order);
   call->end({ErrorCode::kCancelled, "nobody follows the order any more"});
   co_return status;
 }
 
-asio::awaitable<Status> Orders::greet(CallPtr call, OrderPtr order, transfer::SignedGrant grant) {
-  transfer::Hello hello = transfer::make_hello(order->record.id);
-  hello.orders = true;
-  hello.inquires = true;  // whoever does not know `orders` opens nothing
-  hello.known = order->record.ordered->taken;
-  call->say(hello);
-  // Without waiting for the answer: a round trip is saved, and who does not know orders hangs up on it.
-  const transfer::Request& request = *order->record.request;
-  order->signed_unix_ns = async::unix_ns();
-  call->say(transfer::Order{.grant = std::move(grant),
-                            .source_paths = request.source_paths,
-                            .selection = request.selection,
-                            .destination = request.destination,
-                            .options = wish_in(order->record.ordered->options)});
+asio::awaitable<Status> Orders::greet(CallPtr call, OrderPtr order) {
   Result<std::optional<SessionlessCall::Said>> said = co_await call->next(peer::kHelloTimeout);
   if (!said) co_return said.error();
   if (!said->has_value())

@@ -242,7 +242,8 @@ Status accept(const identity::Trust& trust, const identity::Shown& shown, identi
 asio::awaitable<Result<std::unique_ptr<Connection>>> connect(identity::Standing standing, identity::Peer peer,
                                                              uint32_t timeout_ms,
                                                              std::shared_ptr<FrameMemory> memory,
-                                                             OnOffer on_offer) {
+                                                             OnOffer on_offer,
+                                                             std::vector<PeerMessage> words) {
   if (peer.address.empty())
     co_return Error{ErrorCode::kPeerUnreachable,
                     peer.name +
@@ -269,6 +270,7 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect(identity::Standing 
   // that it has accepted (docs/WIRE.md, "Control stream"); a refusal arrives here as an alert.
   bool greeted = false;
   if (!failure) {
+    for (const PeerMessage& word : words) (void)stream->send_frame(encode_frame(word.SerializeAsString()));
     const auto greeting = co_await stream->read_frame(&failure);
     greeted = greeting && greeting->empty();
   }

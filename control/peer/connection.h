@@ -65,6 +65,7 @@ class Connection {
   virtual const identity::Peer& peer() const = 0;
   virtual const std::string& own_fingerprint() const = 0;  // of the key that this node showed
   virtual std::string remote_address() const = 0;
+  virtual uint64_t rtt_ns() const = 0;  // as TCP measured it; 0: not known
 };
 
 // Hears of each key that somebody offers in place of a pinned one.
@@ -72,10 +73,13 @@ using OnOffer = std::function<void(identity::Offer)>;
 
 // Resolves, connects, does the handshake (each step within `timeout_ms`), and judges who answers:
 // kPeerUnreachable, kPeerUntrusted (either side refuses the other, or it is another one), kResources (either
-// side lacks descriptors or memory). `memory` is that of all connections of the node.
+// side lacks descriptors or memory). `memory` is that of all connections of the node. `words` are said as
+// soon as the peer has proved who it is: it hears them with the end of the handshake, a round trip before its
+// verdict on this node is here.
 asio::awaitable<Result<std::unique_ptr<Connection>>> connect(
     identity::Standing standing, identity::Peer peer, uint32_t timeout_ms,
-    std::shared_ptr<FrameMemory> memory, OnOffer on_offer = [](const identity::Offer&) {});
+    std::shared_ptr<FrameMemory> memory, OnOffer on_offer = [](const identity::Offer&) {},
+    std::vector<PeerMessage> words = {});
 
 // What became of those who called, since this node listens.
 struct CallerCounts {

@@ -179,7 +179,9 @@ asio::awaitable<void> serve(std::shared_ptr<State> state, std::shared_ptr<Stream
       else if (!stream->check.cannot_judge)
         log_refusal(*state, *stream, expired, failure);
     }
-    stream->abort();
+    // Who was judged may be saying its first words already: a reset would overtake the verdict.
+    const bool judged = !stream->check.refusal.empty() || stream->check.cannot_judge;
+    judged && !expired && seat.present() ? stream->close() : stream->abort();
     state->keep_spare();  // at once: it may have been that descriptor, and somebody else would take it
     co_return;
   }

@@ -160,6 +160,13 @@ bool Stream::export_secret(std::string_view label, std::span<const uint8_t> cont
                                                 label.size(), context.data(), context.size(), 1) == 1;
 }
 
+uint64_t Stream::rtt_ns() {
+  tcp_info info{};
+  socklen_t bytes = sizeof info;
+  if (::getsockopt(tls_.lowest_layer().native_handle(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return 0;
+  return uint64_t{info.tcpi_rtt} * 1000;
+}
+
 Status Stream::send_frame(std::string frame) {
   if (closed_) return unreachable("closed here");
   if (write_ended_) return *write_ended_;

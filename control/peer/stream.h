@@ -94,7 +94,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   asio::awaitable<Result<std::string>> read_frame(asio::error_code* failure = nullptr);
   asio::awaitable<void> flush();
 
-  // As Connection::export_secret.
+  // As Connection has them.
+  uint64_t rtt_ns();
   bool export_secret(std::string_view label, std::span<const uint8_t> context, std::span<uint8_t> out);
   // Queues a frame (length included).
   Status send_frame(std::string frame);

@@ -57,6 +57,7 @@ class StreamConnection final : public Connection {
   const identity::Peer& peer() const override { return peer_; }
   const std::string& own_fingerprint() const override { return stream_->own_fingerprint; }
   std::string remote_address() const override { return stream_->remote(); }
+  uint64_t rtt_ns() const override { return stream_->rtt_ns(); }
 
  private:
   std::shared_ptr<Stream> stream_;

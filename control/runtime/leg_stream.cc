@@ -125,14 +125,18 @@ void LegStream::drop_stream(const std::string& reason) {
 
 // ---- effects -----------------------------------------------------------------------------------
 
-void LegStream::perform(const transfer::Call&) {
+void LegStream::perform(const transfer::Call& effect) {
   DCHECK(calling_ == 0, "one call at a time");
   calling_ = ++calls_;
-  asio::co_spawn(services_->io, call(services_, self_, peer_name_, calling_), asio::detached);
+  std::vector<peer::PeerMessage> words;
+  for (const transfer::Message& word : effect.words) words.push_back(peer::to_wire(word));
+  asio::co_spawn(services_->io, call(services_, self_, peer_name_, calling_, std::move(words)),
+                 asio::detached);
 }
 
 asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::shared_ptr<LegStream*> self,
-                                      std::string peer_name, uint64_t number) {
+                                      std::string peer_name, uint64_t number,
+                                      std::vector<peer::PeerMessage> words) {
   const Result<identity::Standing> standing = co_await standing_now(services);
   const Result<identity::Peer> peer =
       standing ? standing->trust->find(peer_name) : Result<identity::Peer>(standing.error());
@@ -141,19 +145,18 @@ asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::s
     co_return;
   }
   peer::OnOffer on_offer = [services](identity::Offer offer) { remember_offer(*services, std::move(offer)); };
-  Result<std::unique_ptr<peer::Connection>> connected =
-      co_await peer::connect(*standing, *peer, kConnectTimeoutMs, services->frames, std::move(on_offer));
+  Result<std::unique_ptr<peer::Connection>> connected = co_await peer::connect(
+      *standing, *peer, kConnectTimeoutMs, services->frames, std::move(on_offer), std::move(words));
   if (*self != nullptr) (*self)->called(number, std::move(connected));
 }
 
 void LegStream::called(uint64_t number, Result<std::unique_ptr<peer::Connection>> connected) {
   if (number != calling_) return;  // hung up meanwhile, and answered
   calling_ = 0;
-  if (connected) {
-    end(stream_);  // a leg has one stream
-    stream_ = begin(std::move(*connected), Use::kStream);
-  }
-  post(transfer::CallEnded{.leg = leg_, .status = connected ? Status() : Status(connected.error())});
+  if (!connected) return post(transfer::CallEnded{.leg = leg_, .status = connected.error()});
+  end(stream_);  // a leg has one stream
+  stream_ = begin(std::move(*connected), Use::kStream);
+  post(transfer::CallEnded{.leg = leg_, .rtt_ns = stream_->connection->rtt_ns()});
 }
 
 void LegStream::perform(const transfer::TakeCall&) {

@@ -64,7 +64,8 @@ class LegStream {
   using LinePtr = std::shared_ptr<Line>;
 
   static asio::awaitable<void> call(std::shared_ptr<Services> services, std::shared_ptr<LegStream*> self,
-                                    std::string peer_name, uint64_t number);
+                                    std::string peer_name, uint64_t number,
+                                    std::vector<peer::PeerMessage> words);
   static asio::awaitable<void> read(std::shared_ptr<LegStream*> self, LinePtr line);
   void called(uint64_t number, Result<std::unique_ptr<peer::Connection>> connected);
   bool handle(const LinePtr& line, Result<peer::PeerMessage> received);  // false: nothing more is read

@@ -148,6 +148,37 @@ TEST_F(LegStreamTest, ACallIsAnsweredOnceAndCarriesWordsInOrder) {
   EXPECT_EQ(queue_->all<transfer::CallEnded>().size(), 1U);
 }
 
+TEST_F(LegStreamTest, ACallCarriesItsFirstWords) {
+  stream_->perform(transfer::Call{.leg = transfer::LegId(0),
+                                  .words = {transfer::make_hello(kId), transfer::Specification{}}});
+  stream_->perform(
+      transfer::Send{.leg = transfer::LegId(0), .message = transfer::SessionDone{}});  // no stream yet
+  await<transfer::CallEnded>();
+  stream_->perform(transfer::Send{.leg = transfer::LegId(0), .message = transfer::Heartbeat{}});
+  run_until([&] { return !accepted_.empty(); });
+  const auto beta = accepted_.front();
+  EXPECT_EQ(std::get<transfer::Hello>(*hear(beta)).session_id, kId);
+  beta->set_stage(peer::Stage::kGreeting);
+  EXPECT_TRUE(std::holds_alternative<transfer::Specification>(*hear(beta)));
+  EXPECT_TRUE(std::holds_alternative<transfer::Heartbeat>(*hear(beta)));
+}
+
+// The verdict on who calls arrives though it has spoken already.
+TEST_F(LegStreamTest, ACallerThatIsNotTrustedHearsSo) {
+  own_listener_.reset();
+  const identity::Identity stranger = make("stranger");
+  listener_ = listen(beta_, stranger, "alpha", accepted_);
+  trust(listener_->port());
+  for (int i = 1; i <= 5; ++i) {
+    stream_->perform(transfer::Call{.leg = transfer::LegId(0),
+                                    .words = {transfer::make_hello(kId), transfer::Specification{}}});
+    await<transfer::CallEnded>(i);
+    EXPECT_EQ(queue_->all<transfer::CallEnded>().back().status.error().code, ErrorCode::kPeerUntrusted)
+        << queue_->all<transfer::CallEnded>().back().status.error().message;
+  }
+  EXPECT_TRUE(accepted_.empty());
+}
+
 TEST_F(LegStreamTest, ACallThatNobodyTakesIsAnsweredToo) {
   listener_.reset();
   stream_->perform(transfer::Call{});

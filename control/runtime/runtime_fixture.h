@@ -96,6 +96,7 @@ class FakeConnection final : public peer::Connection {
   const identity::Peer& peer() const override { return peer_; }
   const std::string& own_fingerprint() const override { return own_fingerprint_; }
   std::string remote_address() const override { return "192.0.2.1:7"; }
+  uint64_t rtt_ns() const override { return 0; }
 
  private:
   const identity::Peer peer_;

@@ -120,6 +120,48 @@ TEST(Handshake, ASourceMayOpenWhatItsPeerGrantsBeforeAnyStatus) {
   EXPECT_EQ(credit_extents, (std::vector<uint32_t>{7}));
 }
 
+// Each word that the peer answers by itself saves a round trip. What a session that has begun is cut by
+// follows from whether the peer still knows it.
+TEST(Handshake, ACallCarriesAllThatCanBeSaidAtOnce) {
+  const auto words_of_call = [](World& world) {
+    std::vector<std::string> words;
+    for (const Effect& effect : world.effects)
+      if (const auto* const call = std::get_if<Call>(&effect)) {
+        words.clear();
+        for (const Message& word : call->words) words.emplace_back(message_name(word));
+      }
+    return words;
+  };
+  for (const Scene& scene : {source(), destination()}) {
+    SCOPED_TRACE(name_of(scene));
+    World world(scene);
+    world.data = false;
+    world.start();
+    std::vector<std::string> words{"Hello", "Specification"};
+    if (scene.role == Role::kDestination) words.push_back("TransferRequest");
+    EXPECT_EQ(words_of_call(world), words);
+    EXPECT_EQ(world.said<Specification>().size(), 1U);
+    EXPECT_EQ(world.said<TransferRequest>().size(), scene.role == Role::kDestination ? 1U : 0U);
+    world.restart(false);
+    world.start();
+    EXPECT_EQ(words_of_call(world), std::vector<std::string>{"Hello"});
+    EXPECT_EQ(world.said<Specification>().size(), 2U);
+  }
+}
+
+// Before the Hellos a peer takes no long message.
+TEST(Handshake, ALongListOfWishesIsNoPartOfTheCall) {
+  Scene many = destination();
+  many.sizes.assign(2000, 0);
+  World world(many);
+  world.start();
+  size_t carried = 0;
+  for (const Effect& effect : world.effects)
+    if (const auto* const call = std::get_if<Call>(&effect)) carried = call->words.size();
+  EXPECT_EQ(carried, 2U);
+  EXPECT_EQ(world.said<TransferRequest>().size(), 1U);
+}
+
 // ---- waits -----------------------------------------------------------------------------------------------
 
 TEST(Handshake, APeerThatDoesNotAnswerIsWaitedForNoLongerThanTheStallTimeout) {
@@ -132,7 +174,7 @@ TEST(Handshake, APeerThatDoesNotAnswerIsWaitedForNoLongerThanTheStallTimeout) {
                            Case{called(source()), "Specification", HandshakePhase::kSpecification},
                            Case{called(source()), "TransferRequest", HandshakePhase::kRequest}}) {
     World world(each.scene);
-    world.mute = {each.muted};
+    world.mute = silent(each.muted);
     world.scene.settings.stall_timeout_ns = 5 * kSecondNs;
     world.start();
     EXPECT_EQ(world.handshake_phase(), each.phase);
@@ -235,7 +277,7 @@ TEST(Handshake, WhoDoesNotGoByTheGrantIsNotSentTo) {
     ASSERT_TRUE(world.said<Hello>()[0].grant);
     EXPECT_EQ(world.said<Hello>()[0].grant->grant, "g");
     EXPECT_EQ(world.error(), knows ? std::nullopt : std::optional(ErrorCode::kIncompatible));
-    EXPECT_EQ(world.said<Specification>().size(), knows ? 1U : 0U);
+    EXPECT_EQ(world.said<TransferOffer>().size(), knows ? 1U : 0U);
   }
 }
 
@@ -262,7 +304,7 @@ TEST(Handshake, WhoDoesNotKeepToTheLeaseIsNotSentTo) {
     ASSERT_FALSE(world.said<Hello>().empty());
     EXPECT_EQ(world.said<Hello>()[0].lease, world.transfer().job().lease);
     EXPECT_EQ(world.error(), knows ? std::nullopt : std::optional(ErrorCode::kIncompatible));
-    EXPECT_EQ(world.said<Specification>().size(), knows ? 1U : 0U);
+    EXPECT_EQ(world.said<TransferOffer>().size(), knows ? 1U : 0U);
   }
 }
 

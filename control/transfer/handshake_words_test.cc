@@ -166,7 +166,7 @@ TEST(Handshake, APeerThatAnswersForAnotherSessionIsRefused) {
     world.start();
     EXPECT_EQ(world.error(), ErrorCode::kIncompatible);
     EXPECT_NE(world.transfer().error()->message.find("answers for another session"), std::string::npos);
-    EXPECT_TRUE(world.said<Specification>().empty());
+    EXPECT_TRUE(world.said<TransferOffer>().empty());
   }
 }
 

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
+#include <string>
 
 #include "control/transfer/transfer_fixture.h"
 
@@ -20,6 +22,14 @@ inline Scene alone(Scene scene) {
 inline Scene called(Scene scene) {
   scene.initiator = false;
   return scene;
+}
+
+// For World::mute: the peer does not say this word, nor the answers to what a call says besides, which would
+// come without it.
+inline std::set<std::string> silent(const std::string& word) {
+  if (word == "Hello") return {word, "SpecificationSet", "TransferOffer"};
+  if (word == "SpecificationSet") return {word, "TransferOffer"};
+  return {word};
 }
 
 // Data moves, and goes on doing so.

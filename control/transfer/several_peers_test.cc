@@ -59,6 +59,7 @@ class SeveralPeers : public testing::Test {
           .leg = buffers->leg, .status = {}, .credit_extents = std::vector<uint32_t>(lanes_, 4)});
     } else if (const auto* call = std::get_if<Call>(&effect)) {
       called_.push_back(call->leg);
+      said_[call->leg] = call->words;
       unanswered_.insert(call->leg);
     } else if (const auto* hang_up = std::get_if<HangUp>(&effect)) {
       if (unanswered_.erase(hang_up->leg) != 0)

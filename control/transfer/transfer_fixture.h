@@ -178,7 +178,8 @@ class World {
  private:
   struct Line {  // what a leg has
     bool stream = false;
-    bool calls = false;  // the peer's call waits
+    bool calls = false;               // the peer's call waits
+    std::vector<Message> words = {};  // that this node's call carries
     std::optional<ClaimFlows> claim;
     std::vector<std::unique_ptr<board::FlowSlot>> slots;
   };

@@ -120,6 +120,9 @@ void World::step(Event event) {
     of_flow->state = &line(of_flow->leg).slots[of_flow->lane.value()]->state;
   }
   if (std::holds_alternative<BoardAttached>(event)) attached_ = true;
+  if (const auto* const call = std::get_if<CallEnded>(&event); call != nullptr && call->status) {
+    for (const Message& word : std::exchange(line(call->leg).words, {})) send(word, call->leg);
+  }
   for (const Effect& effect : transfer_->step(event, now_ns)) perform(effect);
   if (looks) (void)transfer_->view(now_ns);
   phases.insert(phase());
@@ -295,6 +298,7 @@ std::optional<Event> World::answer(const Effect& effect, const std::optional<Err
                        .status = error.value_or(Error{ErrorCode::kPeerUnreachable, "nobody"})};
     }
     line(call->leg).stream = true;
+    line(call->leg).words = call->words;
     return CallEnded{.leg = call->leg};
   }
   if (const auto* taken = std::get_if<TakeCall>(&effect)) {

@@ -122,7 +122,7 @@ TEST(Turn, PassesByACallerThatDoesNotComeAndIsForgottenLater) {
 TEST(Turn, OfThePeerIsAWaitWithANameThatHoldsNothingHere) {
   // What a node that is full says instead of its Hello.
   World other(source());
-  other.mute = {"Hello"};
+  other.mute = silent("Hello");
   other.start();
   ASSERT_EQ(other.handshake_phase(), HandshakePhase::kHello);
   other.mute.clear();

@@ -97,7 +97,7 @@ TEST(Waits, ForThePeerHaveALimitAndAName) {
           "ObjectState", "PartitionSent", "FileDigest", "FileDone", "SessionDone"}) {
       SCOPED_TRACE(word);
       World world(scene);
-      world.mute = {word};
+      world.mute = silent(word);
       world.start();
       for (int i = 0; i < 40; ++i) {
         look(world, seen);

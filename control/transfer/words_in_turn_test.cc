@@ -40,7 +40,11 @@ struct Halt {
 };
 
 Halt before(HandshakePhase phase, const char* message) {
-  return {phase, [message](World& world) { world.mute = {message, "ObjectState"}; }, {message}, {}};
+  const auto hold = [message](World& world) {
+    world.mute = silent(message);
+    world.mute.insert("ObjectState");
+  };
+  return {phase, hold, {message}, {}};
 }
 template <typename E>
 Halt answering(HandshakePhase phase, Names later = {}) {

@@ -24,6 +24,7 @@ namespace sluice::transfer {
 
 struct Call {  // opens a stream to the leg's node -> CallEnded
   LegId leg;
+  std::vector<Message> words;  // said there as soon as it is known to be that node
 };
 struct TakeCall {  // the call of the peer that waits (PeerCalled) is the leg's stream from now on
   LegId leg;

@@ -44,6 +44,7 @@ struct Detach {};  // this control stops: flows, unfinished files and journal st
 struct CallEnded {  // answers Call; on success the stream is open
   LegId leg;
   Status status;
+  uint64_t rtt_ns = 0;  // of the connection; 0: not known
 };
 struct PeerCalled {  // the peer opened a stream and said hello; one that waited before is gone
   LegId leg;

@@ -83,7 +83,7 @@ void Session::perform(const transfer::Call& e) {
   }
   if (transfer_->leg(e.leg).moving()) ++host_.trace.reached.renewals;
   CHECK(leg(e.leg).calling == 0, "one call of a leg at a time");
-  leg(e.leg).calling = host_.streams->call(host_.node);
+  leg(e.leg).calling = host_.streams->call(host_.node, e.words);
 }
 
 void Session::call_ended(Streams::Id id, bool open) {
@@ -94,7 +94,8 @@ void Session::call_ended(Streams::Id id, bool open) {
   if (open) its.stream = id;
   post(transfer::CallEnded{
       .leg = its.id(),
-      .status = open ? Status() : Status(Error{ErrorCode::kPeerUnreachable, "nobody answers"})});
+      .status = open ? Status() : Status(Error{ErrorCode::kPeerUnreachable, "nobody answers"}),
+      .rtt_ns = host_.streams->rtt_ns()});
 }
 
 void Session::peer_called(Streams::Id id, const transfer::Hello& hello) {

@@ -13,11 +13,11 @@ uint64_t Streams::latency_ns() {
   return plan_.stream_latency_ns + (jitter_ns > 0 ? random_.below(jitter_ns) : 0);
 }
 
-Streams::Id Streams::call(uint32_t node) {
+Streams::Id Streams::call(uint32_t node, std::vector<transfer::Message> words) {
   const Id id = next_++;
   connections_[id] = {.caller = node};
   connections_[id].open[node] = true;
-  scheduler_.after(3 * latency_ns(), [this, node, id] {
+  scheduler_.after(3 * latency_ns(), [this, node, id, said = std::move(words)] {
     const auto at = connections_.find(id);
     if (at == connections_.end() || !at->second.open[node]) return;
     const bool open = ends_.alive(1 - node) && !at->second.cut;
@@ -26,6 +26,8 @@ Streams::Id Streams::call(uint32_t node) {
     trace_.add(scheduler_.now_ns(), node, open ? "connected" : "not connected", id);
     if (!open) connections_.erase(at);
     ends_.call_ended(node, id, open);
+    if (open)
+      for (const transfer::Message& word : said) send(node, id, word);
   });
   return id;
 }

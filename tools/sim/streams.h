@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "control/words/flow_secret.h"
 #include "control/words/messages.h"
@@ -34,7 +35,9 @@ class Streams {
   };
   Streams(const Plan& plan, Scheduler& scheduler, Trace& trace, Ends ends);
 
-  Id call(uint32_t node);  // call_ended() comes later
+  // call_ended() comes later. `words` are on their way to the other node by then.
+  Id call(uint32_t node, std::vector<transfer::Message> words);
+  uint64_t rtt_ns() const { return 2 * plan_.stream_latency_ns; }  // at the least
   void send(uint32_t node, Id id, transfer::Message message);
   void hang_up(uint32_t node, Id id);  // what was sent still arrives
   void cut();                          // all of them: both ends learn of it after a while
