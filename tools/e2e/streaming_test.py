@@ -14,8 +14,9 @@ from trees import forget_tree, make_tree, names_beneath, same
 pytestmark = pytest.mark.skipif(not is_root(), reason="holding up a directory needs root")
 
 UNREADABLE = 7
-PACK_NAMES = 4096  # of one pack: with more of them it is offered before the list has ended
-FIRST = PACK_NAMES + 100
+PACK_NAMES = 60  # at least, of one pack: it is offered when it has 4 MiB, before the list has ended
+FIRST = 160
+FILE_BYTES = 60_000
 RATE = "40M"
 RESENT_MAX = 18 * MIB  # what may have left and was not durable: resume_test.py has the same
 
@@ -39,7 +40,7 @@ class Moving:
         self.first, self.last = self.root / "a", self.root / "zz"
         self.first.mkdir()
         for i in range(FIRST):
-            (self.first / f"f{i:05}").write_bytes(b"%d" % i * (i % 7))
+            (self.first / f"f{i:05}").write_bytes(os.urandom(FILE_BYTES))
         self.last.mkdir()
         for i in range(300):
             (self.last / f"g{i}").write_bytes(os.urandom(5000))
