@@ -153,6 +153,12 @@ asio::awaitable<Status> OrderDesk::take(CallPtr call, std::string id, bool known
     task->post(transfer::GrantRenewed{std::move(*granted)});
     co_return Status();
   }
+  // It has begun and ended while its grant was looked at: to begin it anew could replace what has come there
+  // since.
+  if (sessions_.find(id)) {
+    const Result<transfer::View> view = co_await find(id, call->peer());
+    co_return view ? Status() : Status(view.error());
+  }
   if (!beginning_.insert(id).second) co_return Error{ErrorCode::kResources, "it is being begun: ask again"};
   const Status begun = co_await begin(call, id, std::move(order), std::move(*granted));
   beginning_.erase(id);
