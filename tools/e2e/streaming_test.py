@@ -61,7 +61,8 @@ class Moving:
 
         def there():
             views = self.views()
-            return views and all(v["listing"] and v["names"]["done"] >= PACK_NAMES for v in views) and views
+            arrived = [v["listing"] and v["names"]["done"] >= PACK_NAMES and v["bytes_done"] == v["bytes_total"] for v in views or ()]
+            return views and all(arrived) and views
 
         return wait_until(there, 60, "what is in the first pack has arrived while the list is read")
 
