@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/dpdk/eal.h"
 
+#include <dlfcn.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -24,6 +26,7 @@
 #include <thread>
 
 #include "dataplane/base/counted.h"
+#include "dataplane/base/own_files.h"
 #include "dataplane/net/ram.h"
 
 namespace sluice::dpdk {
@@ -221,8 +224,25 @@ void remove_left_directories(const fs::path& parent, const std::function<bool(pi
   for (const fs::path& path : left) fs::remove(path, error);  // only when empty
 }
 
+Status load_drivers(const fs::path& directory) {
+  std::error_code none;
+  std::vector<fs::path> drivers;
+  for (const auto& entry : fs::directory_iterator(directory, none)) drivers.push_back(entry.path());
+  std::ranges::sort(drivers);
+  for (const fs::path& driver : drivers) {
+    if (::dlopen(driver.c_str(), RTLD_NOW) != nullptr) continue;
+    const char* reason = ::dlerror();
+    return Error{ErrorCode::kDevice,
+                 fmt::format("DPDK's driver {} cannot be loaded: {}: unpack or install the bundle anew",
+                             driver.filename().string(), reason == nullptr ? "no reason given" : reason)};
+  }
+  return {};
+}
+
 Status start_eal(const EalPlan& plan) {
   capture_log();
+  if (Status loaded = load_drivers(base::bundled_drivers(base::own_executable())); !loaded)
+    return loaded.error();
   std::vector<std::string> texts = plan.arguments;  // EAL permutes argv and keeps pointers into it
   static std::vector<std::string> kept;
   kept = std::move(texts);

@@ -77,6 +77,9 @@ Hugepages count_hugepages();
 uint64_t await_hugepages_mib(uint64_t needed_mib, std::chrono::milliseconds limit, const Warn& warn,
                              const std::function<Hugepages()>& count = count_hugepages);
 inline constexpr std::chrono::milliseconds kHugepagesWait{2000};
+// The drivers that a bundle brings (tools/package/bundle.py). Loaded, they make themselves known, as those do
+// that EAL loads from where Debian has them. Before EAL starts. A directory that is not there has none.
+Status load_drivers(const std::filesystem::path& directory);
 Status start_eal(const EalPlan& plan);
 void stop_eal();
 

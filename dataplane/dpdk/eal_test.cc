@@ -36,6 +36,20 @@ TEST(Eal, RemovesWhatKilledProcessesLeft) {
   remove_left_directories(parent, [](pid_t) { return false; });  // there is none
 }
 
+TEST(Eal, NamesADriverOfABundleThatCannotBeLoaded) {
+  const fs::path drivers = fs::temp_directory_path() / ("eal-drivers-" + std::to_string(getpid()));
+  EXPECT_TRUE(load_drivers(drivers));  // there is none
+  fs::create_directories(drivers);
+  EXPECT_TRUE(load_drivers(drivers));
+  std::ofstream(drivers / "librte_net_broken.so.23") << "cut off";
+  const Status status = load_drivers(drivers);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kDevice);
+  EXPECT_NE(status.error().message.find("librte_net_broken.so.23"), std::string::npos)
+      << status.error().message;
+  fs::remove_all(drivers);
+}
+
 bool has(const std::vector<std::string>& arguments, const std::string& one) {
   return std::find(arguments.begin(), arguments.end(), one) != arguments.end();
 }

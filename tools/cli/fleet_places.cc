@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dataplane/base/own_files.h"
 #include "tools/cli/fleet.h"
 #include "tools/cli/format.h"
 #include "tools/cli/target.h"
@@ -33,9 +34,10 @@ Result<std::vector<fleet::Place>> parse_places(const std::string& option,
 }
 
 std::string own_program() {
-  std::error_code problem;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
-  return problem ? "sluice" : program.string();
+  const std::filesystem::path program = base::own_executable();
+  if (program.empty()) return "sluice";
+  return base::bundle_of(program).empty() ? program.string()
+                                          : (base::programs_beside(program) / "sluice").string();
 }
 
 }  // namespace sluice::cli

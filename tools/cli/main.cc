@@ -15,6 +15,7 @@
 
 #include "control/client/client.h"
 #include "control/client/way.h"
+#include "dataplane/base/own_files.h"
 #include "tools/cli/app.h"
 #include "tools/cli/terminal.h"
 
@@ -32,12 +33,11 @@ bool reader_left() {
   return ::poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-// As it is built, or as the package has it; empty: it is not there.
+// As it is built, or as the bundle or the package has it; empty: it is not there.
 std::filesystem::path find_program(const std::string& name) {
-  std::error_code error;
   for (const std::filesystem::path& directory :
-       {std::filesystem::read_symlink("/proc/self/exe", error).parent_path(),
-        std::filesystem::path("/usr/sbin"), std::filesystem::path("/usr/libexec/sluice")}) {
+       {sluice::base::programs_beside(sluice::base::own_executable()), std::filesystem::path("/usr/sbin"),
+        std::filesystem::path("/usr/libexec/sluice")}) {
     if (::access((directory / name).c_str(), X_OK) == 0) return directory / name;
   }
   return {};
