@@ -82,7 +82,7 @@ def test_a_unit_lets_its_daemon_confine_itself(unit):
 @needs_systemd
 def test_units_are_known_to_the_scripts_of_the_package():
     assert (len(_UNITS), len(_SOCKETS)) == (8, 3)
-    for script in ("debian/postinst", "debian/prerm", "debian/postrm", "rpm/post", "rpm/preun"):
+    for script in ("debian/postinst", "debian/prerm", "debian/postrm", "rpm/post.lua", "rpm/preun.lua"):
         text = (_PACKAGE / script).read_text()
         for unit in _UNITS:
             # Of a template there are as many as somebody has made: they end when the package goes.

@@ -1,60 +1,71 @@
-# `./dev package`: makes the .deb and the .rpm of what was built, and has them judged; with --try, installs the .deb in a
-# clean Debian that is booted for it, where the installed services move files, are upgraded meanwhile, and are removed.
+# `./dev package`: makes of what was built the .deb, and a self-contained bundle for hosts with another C library: as a
+# tarball, an .rpm and an OCI image. --try uses them: the .deb in a clean Debian that is booted for it, where the installed
+# services move files, are upgraded meanwhile, and are removed; the bundle in a root that has nothing else.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
+import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build/release"
-OUT = ROOT / "build/package"
-HERE = ROOT / "tools/package"
+import bundle
+import oci
+import rpm_package
+import trial_bundle
+from common import BUILD, HERE, OUT, Failure, run, version
+
 GFAL2 = BUILD / "CPackGfal2.cmake"  # where libgfal2-dev is installed (tools/gfal2)
 # A session waits for others, a file is moved at a low rate, three daemons are restarted.
 TRIAL_LIMIT_S = 900
-# What a .rpm that is made on Debian cannot know: the names that another system gives to groups and to libraries.
-RPM_FILTERS = HERE / "rpm/rpmlint.toml"
-
-
-class Failure(Exception):
-    pass
-
-
-def run(*command, **options):
-    words = [str(word) for word in command]
-    print("+", *words, flush=True)
-    result = subprocess.run(words, **options)
-    if result.returncode != 0:
-        raise Failure(f"{words[0]}: ended with {result.returncode}; its message stands above")
+KINDS = ("deb", "bundle", "rpm", "oci")
 
 
 def newest(pattern):
     found = sorted(OUT.glob(pattern), key=lambda path: path.stat().st_mtime)
     if not found:
-        raise Failure(f"{OUT}: no {pattern} there; what cpack said stands above")
+        raise Failure(f"{OUT}: no {pattern} there; what was said of it stands above")
     return found[-1]
 
 
-def make(kinds):
-    OUT.mkdir(parents=True, exist_ok=True)
-    for pattern in (f"*.{kind.lower()}" for kind in kinds):
-        for old in OUT.glob(pattern):
-            old.unlink()
-    run("cpack", "-G", ";".join(kinds), cwd=BUILD, stdout=subprocess.DEVNULL)
-    if "DEB" in kinds and GFAL2.exists():
+def make_deb():
+    run("cpack", "-G", "DEB", cwd=BUILD, stdout=subprocess.DEVNULL)
+    if GFAL2.exists():
         run("cpack", "-G", "DEB", "--config", GFAL2, cwd=BUILD, stdout=subprocess.DEVNULL)
     shutil.rmtree(OUT / "_CPack_Packages", ignore_errors=True)
 
 
+def make(kinds):
+    OUT.mkdir(parents=True, exist_ok=True)
+    patterns = {"deb": "*.deb", "bundle": "sluice-*.tar.gz", "rpm": "*.rpm", "oci": "sluice-*.oci"}
+    for kind in kinds:
+        for old in OUT.glob(patterns[kind]):
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+    made = []
+    if "deb" in kinds:
+        make_deb()
+        made += sorted(OUT.glob("*.deb"))
+    if set(kinds) - {"deb"}:
+        tree, root = bundle.make()
+        if "bundle" in kinds:
+            made.append(bundle.archive(root))
+        if "rpm" in kinds:
+            made.append(rpm_package.make(tree, root))
+        if "oci" in kinds:
+            made.append(oci.make(root))
+    return made
+
+
 def judge(kinds):
-    if "DEB" in kinds:
+    if "deb" in kinds:
         for package in OUT.glob("*.deb"):
             run("lintian", "--fail-on", "error", "--allow-root", package)
-    if "RPM" in kinds:
-        run("rpmlint", "-c", RPM_FILTERS, newest("sluice-*.rpm"))
+    if "rpm" in kinds:
+        run("rpmlint", "-c", HERE / "rpm/rpmlint.toml", newest("sluice-*.rpm"))
+
+
+# ---- trials --------------------------------------------------------------------------------------
 
 
 def debian(place):
@@ -65,7 +76,7 @@ def debian(place):
 
 
 def attempt(deb, keep):
-    if subprocess.run(["id", "-u"], capture_output=True, text=True).stdout.strip() != "0":
+    if os.geteuid() != 0:
         raise Failure("--try: a Debian is installed and booted, which only root may do")
     place = pathlib.Path(tempfile.mkdtemp(prefix="sluice-trial-", dir="/var/tmp"))
     try:
@@ -102,31 +113,61 @@ def attempt(deb, keep):
             shutil.rmtree(place, ignore_errors=True)
 
 
+def attempt_alone(kinds, keep):
+    """Each kind in a root of its own that has nothing else."""
+    fillers = {"bundle": fill_bundle, "rpm": rpm_package.install, "oci": oci.unpack}
+    for kind in kinds:
+        if kind not in fillers:
+            continue
+        if kind != "bundle" and os.geteuid() != 0:
+            print(f"--try: the {kind} is not tried: only root may install it")
+            continue
+        root = pathlib.Path(tempfile.mkdtemp(prefix=f"sluice-{kind}-", dir="/var/tmp"))
+        root.chmod(0o755)
+        try:
+            print(f"== the {kind} in an empty root", flush=True)
+            programs = fillers[kind](root)
+            trial_bundle.try_root(root, programs)
+            if kind == "rpm":
+                rpm_package.remove(root)
+        except subprocess.CalledProcessError as error:
+            raise Failure(f"--try: the {kind} did not do in an empty root; why stands above{keep and f'; it is {root}'}") from error
+        finally:
+            if not keep:
+                shutil.rmtree(root, ignore_errors=True)
+
+
+def fill_bundle(root):
+    run("tar", "-xzf", newest("sluice-*.tar.gz"), "-C", root)
+    return [f"/sluice-{version()}-x86_64/bin"]
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev package", description=__doc__)
-    parser.add_argument("--deb", action="store_true", help="the .deb alone")
-    parser.add_argument("--rpm", action="store_true", help="the .rpm alone")
+    parser.add_argument("--deb", action="store_true", help="the .deb alone, or with what else is named")
+    parser.add_argument("--bundle", action="store_true", help="the self-contained tarball")
+    parser.add_argument("--rpm", action="store_true", help="the .rpm, which is self-contained as well")
+    parser.add_argument("--oci", action="store_true", help="the image, as a directory of the OCI's layout")
     parser.add_argument("--no-lint", action="store_true", help="without lintian and rpmlint")
     parser.add_argument("--try", action="store_true", dest="attempt",
-                        help="install the .deb in a clean Debian, boot that and use it (as root; minutes)")  # fmt: skip
-    parser.add_argument("--keep", action="store_true", help="with --try: leave that Debian in /var/tmp")
+                        help="use what was made: the .deb in a clean Debian that is booted (as root; minutes), the others "
+                        "in a root that has nothing else")  # fmt: skip
+    parser.add_argument("--keep", action="store_true", help="with --try: leave what was tried in /var/tmp")
     chosen = parser.parse_args()
-    kinds = [kind for kind, wanted in (("DEB", chosen.deb), ("RPM", chosen.rpm)) if wanted] or ["DEB", "RPM"]
-    if chosen.attempt and "DEB" not in kinds:
-        parser.error("--try needs the .deb")
+    kinds = [kind for kind in KINDS if getattr(chosen, kind)] or list(KINDS)
     try:
-        make(kinds)
+        made = make(kinds)
         if not chosen.no_lint:
             judge(kinds)
         if chosen.attempt:
-            attempt(newest("sluice_*.deb"), chosen.keep)
+            attempt_alone(kinds, chosen.keep)
+            if "deb" in kinds:
+                attempt(newest("sluice_*.deb"), chosen.keep)
     except Failure as failure:
         print(f"package: {failure}", file=sys.stderr)
         return 1
-    for kind in kinds:
-        print(newest("sluice_*.deb" if kind == "DEB" else "sluice-*.rpm"))
-    for package in OUT.glob("sluice-gfal2_*.deb"):
-        print(package)
+    for each in made:
+        print(each)
     return 0
 
 
