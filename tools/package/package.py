@@ -12,6 +12,7 @@ import tempfile
 
 import bundle
 import oci
+import repo
 import rpm_package
 import trial_bundle
 from common import BUILD, HERE, OUT, Failure, run, version
@@ -153,9 +154,18 @@ def main():
                         help="use what was made: the .deb in a clean Debian that is booted (as root; minutes), the others "
                         "in a root that has nothing else")  # fmt: skip
     parser.add_argument("--keep", action="store_true", help="with --try: leave what was tried in /var/tmp")
+    parser.add_argument("--repo", metavar="DIR", type=pathlib.Path,
+                        help="of the packages that were made before, signed repositories for apt and for dnf")  # fmt: skip
+    parser.add_argument("--key", help="with --repo: the key of gpg that signs")
+    parser.add_argument("--url", help="with --repo: where DIR will be found; file:// if it is left out")
     chosen = parser.parse_args()
     kinds = [kind for kind in KINDS if getattr(chosen, kind)] or list(KINDS)
+    if (chosen.repo is None) != (chosen.key is None):
+        parser.error("--repo and --key go together")
     try:
+        if chosen.repo is not None:
+            print(repo.make(chosen.repo.resolve(), chosen.key, chosen.url))
+            return 0
         made = make(kinds)
         if not chosen.no_lint:
             judge(kinds)
