@@ -76,7 +76,7 @@ def debian(place):
     run("mmdebstrap", "--quiet", "--variant=apt", "bookworm", place, *sources)
 
 
-def attempt(deb, keep):
+def attempt(deb, keep, before):
     if os.geteuid() != 0:
         raise Failure("--try: a Debian is installed and booted, which only root may do")
     place = pathlib.Path(tempfile.mkdtemp(prefix="sluice-trial-", dir="/var/tmp"))
@@ -84,10 +84,15 @@ def attempt(deb, keep):
         debian(place)
         place.chmod(0o755)
         shutil.copy(deb, place / "root")
+        first = f"./{deb.name}"
+        if before is not None:
+            (place / "root/before").mkdir()
+            shutil.copy(before, place / "root/before")
+            first = f"./before/{before.name}"
         alone = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--timezone=off"]  # tzdata makes its own
         inside = [*alone, "--pipe", "-D", place]
         run(*inside, "/bin/sh", "-c",
-            f"export DEBIAN_FRONTEND=noninteractive; apt-get -qq update && cd /root && apt install -y ./{deb.name}",
+            f"export DEBIAN_FRONTEND=noninteractive; apt-get -qq update && cd /root && apt install -y {first}",
             stdin=subprocess.DEVNULL)  # fmt: skip
         for script in ("trial.sh", "trial_console.py"):
             shutil.copy(HERE / script, place / "root")
@@ -153,6 +158,8 @@ def main():
     parser.add_argument("--try", action="store_true", dest="attempt",
                         help="use what was made: the .deb in a clean Debian that is booted (as root; minutes), the others "
                         "in a root that has nothing else")  # fmt: skip
+    parser.add_argument("--from", dest="before", metavar="DEB", type=pathlib.Path,
+                        help="with --try: install this older .deb first, and upgrade it under a live session")  # fmt: skip
     parser.add_argument("--keep", action="store_true", help="with --try: leave what was tried in /var/tmp")
     parser.add_argument("--repo", metavar="DIR", type=pathlib.Path,
                         help="of the packages that were made before, signed repositories for apt and for dnf")  # fmt: skip
@@ -160,6 +167,8 @@ def main():
     parser.add_argument("--url", help="with --repo: where DIR will be found; file:// if it is left out")
     chosen = parser.parse_args()
     kinds = [kind for kind in KINDS if getattr(chosen, kind)] or list(KINDS)
+    if chosen.before is not None and not (chosen.attempt and "deb" in kinds and chosen.before.exists()):
+        parser.error("--from needs --try, the .deb, and a file that is there")
     if (chosen.repo is None) != (chosen.key is None):
         parser.error("--repo and --key go together")
     try:
@@ -172,7 +181,7 @@ def main():
         if chosen.attempt:
             attempt_alone(kinds, chosen.keep)
             if "deb" in kinds:
-                attempt(newest("sluice_*.deb"), chosen.keep)
+                attempt(newest("sluice_*.deb"), chosen.keep, chosen.before)
     except Failure as failure:
         print(f"package: {failure}", file=sys.stderr)
         return 1

@@ -22,6 +22,7 @@ as() { runuser -u "$1" -- "${@:2}"; }
 pid() { systemctl show --property MainPID --value "$1"; }
 active() { systemctl --quiet is-active "$1"; }
 
+[ ! -d /root/before ] || say "first an older package: $(ls /root/before)"
 say "installed, and nothing runs before there is a node"
 shown dpkg-query -W sluice
 shown getent passwd sluice-control sluice-dataplane
@@ -110,7 +111,13 @@ session_with restarted2 shown systemctl restart sluice-dataplane
 
 say "and the package installed anew: what runs is restarted"
 before="$(pid sluice-control) $(pid sluice-dataplane)"
+ids() { as alice sluice session list --json | grep -o '"id":"[0-9a-f]*"' | sort; }
+known=$(ids)
 session_with upgraded shown dpkg -i "$deb"
+shown dpkg-query -W sluice
+# The journal of before is read: each of its sessions is still known.
+must [ -z "$(comm -23 <(echo "$known") <(ids))" ]
+must [ "$(ids | wc -l)" -gt "$(echo "$known" | wc -l)" ]
 after="$(pid sluice-control) $(pid sluice-dataplane)"
 echo "control and dataplane were $before, are $after"
 must [ "${before% *}" != "${after% *}" ]
