@@ -3,6 +3,7 @@
 # services move files, are upgraded meanwhile, and are removed; the bundle in a root that has nothing else.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
+import contextlib
 import os
 import pathlib
 import shutil
@@ -76,47 +77,72 @@ def debian(place):
     run("mmdebstrap", "--quiet", "--variant=apt", "bookworm", place, *sources)
 
 
-def attempt(deb, keep, before):
+@contextlib.contextmanager
+def system(keep):
+    """A place for one that is booted."""
     if os.geteuid() != 0:
         raise Failure("--try: a Debian is installed and booted, which only root may do")
     place = pathlib.Path(tempfile.mkdtemp(prefix="sluice-trial-", dir="/var/tmp"))
     try:
+        yield place
+    except Failure as failure:
+        raise Failure(f"{failure}{keep and f'; it is {place}'}") from failure
+    finally:
+        if not keep:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+_NSPAWN = ("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--timezone=off")  # tzdata makes its own
+
+
+def boot(place, script, *others):
+    """Runs the script as a service of what is booted there, with these files beside it."""
+    place.chmod(0o755)
+    for file in (script, *others):
+        shutil.copy(HERE / file, place / "root")
+    (place / "etc/systemd/system/trial.service").write_text(
+        f"[Unit]\nAfter=multi-user.target\n[Service]\nType=oneshot\nExecStart=/bin/bash /root/{script}\n"
+        "StandardOutput=file:/root/trial.log\nStandardError=inherit\nExecStopPost=/bin/systemctl poweroff --no-block\n"
+        "[Install]\nWantedBy=default.target\n")  # fmt: skip
+    run(*_NSPAWN, "--pipe", "-D", place, "systemctl", "--quiet", "enable", "trial.service", stdin=subprocess.DEVNULL)
+    # As high as a host lets its services go.
+    limits = ["--rlimit=RLIMIT_MEMLOCK=infinity", "--rlimit=RLIMIT_NOFILE=524288"]
+    words = [str(word) for word in [*_NSPAWN, *limits, "-D", place, "--private-network", "--boot"]]
+    print("+", *words, flush=True)
+    try:
+        subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=TRIAL_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        pass  # it is ended, and the log tells how far it came
+    log = place / "root/trial.log"
+    text = log.read_text(errors="replace") if log.exists() else ""
+    print(text, flush=True)
+    if not text.rstrip().endswith("the trial is over, all is well"):
+        raise Failure(f"--try: {script} did not come to its end; its last lines stand above")
+
+
+def attempt(deb, keep, before):
+    with system(keep) as place:
         debian(place)
-        place.chmod(0o755)
         shutil.copy(deb, place / "root")
         first = f"./{deb.name}"
         if before is not None:
             (place / "root/before").mkdir()
             shutil.copy(before, place / "root/before")
             first = f"./before/{before.name}"
-        alone = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--timezone=off"]  # tzdata makes its own
-        inside = [*alone, "--pipe", "-D", place]
-        run(*inside, "/bin/sh", "-c",
+        run(*_NSPAWN, "--pipe", "-D", place, "/bin/sh", "-c",
             f"export DEBIAN_FRONTEND=noninteractive; apt-get -qq update && cd /root && apt install -y {first}",
             stdin=subprocess.DEVNULL)  # fmt: skip
-        for script in ("trial.sh", "trial_console.py"):
-            shutil.copy(HERE / script, place / "root")
-        (place / "etc/systemd/system/trial.service").write_text(
-            "[Unit]\nAfter=multi-user.target\n[Service]\nType=oneshot\nExecStart=/bin/bash /root/trial.sh\n"
-            "StandardOutput=file:/root/trial.log\nStandardError=inherit\nExecStopPost=/bin/systemctl poweroff --no-block\n"
-            "[Install]\nWantedBy=default.target\n")  # fmt: skip
-        run(*inside, "systemctl", "--quiet", "enable", "trial.service", stdin=subprocess.DEVNULL)
-        # As high as a host lets its services go.
-        limits = ["--rlimit=RLIMIT_MEMLOCK=infinity", "--rlimit=RLIMIT_NOFILE=524288"]
-        boot = [str(word) for word in [*alone, *limits, "-D", place, "--private-network", "--boot"]]
-        print("+", *boot, flush=True)
-        try:
-            subprocess.run(boot, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=TRIAL_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            pass  # it is ended, and the log tells how far it came
-        log = place / "root/trial.log"
-        text = log.read_text(errors="replace") if log.exists() else ""
-        print(text)
-        if not text.rstrip().endswith("the trial is over, all is well"):
-            raise Failure(f"--try: did not come to its end; its last lines stand above{keep and f', the rest in {place}'}")
-    finally:
-        if not keep:
-            shutil.rmtree(place, ignore_errors=True)
+        boot(place, "trial.sh", "trial_console.py")
+
+
+def attempt_older(keep):
+    """The .rpm on a system whose C library is older than what the programs were linked with. Of such that have rpm themselves
+    none can be had from Debian's archive."""
+    with system(keep) as place:
+        run("mmdebstrap", "--quiet", "--variant=apt", "--include=systemd,systemd-sysv,iproute2,libnss-extrausers", "bullseye",
+            place, "deb http://deb.debian.org/debian bullseye main")  # fmt: skip
+        rpm_package.install(place)
+        boot(place, "trial_rpm.sh")
 
 
 def attempt_alone(kinds, keep):
@@ -180,6 +206,8 @@ def main():
             judge(kinds)
         if chosen.attempt:
             attempt_alone(kinds, chosen.keep)
+            if "rpm" in kinds and os.geteuid() == 0:
+                attempt_older(chosen.keep)
             if "deb" in kinds:
                 attempt(newest("sluice_*.deb"), chosen.keep, chosen.before)
     except Failure as failure:
