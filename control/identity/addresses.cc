@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "control/identity/node_files.h"
+#include "control/identity/stamp.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/text.h"
 #include "dataplane/base/unique_fd.h"
@@ -41,18 +42,6 @@ Result<std::string> with_port(std::string_view address) {
 }
 
 std::string shown(std::string_view word) { return base::printable(word.substr(0, kShownBytesMax)); }
-
-// Which file it is, and which state of it.
-struct Stamp {
-  dev_t device = 0;
-  ino_t inode = 0;
-  off_t bytes = 0;
-  int64_t modified_ns = 0;
-  int64_t changed_ns = 0;
-  bool operator==(const Stamp&) const = default;
-};
-
-int64_t ns_of(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 Error cannot_read(const std::filesystem::path& file, int error) {
   if (is_shortage(error)) return shortage(file, error);
@@ -112,11 +101,7 @@ Result<std::shared_ptr<const Addresses>> Addresses::load(const std::filesystem::
   struct stat status {};
   if (!opened || ::fstat(opened.get(), &status) != 0) return cannot_read(file, errno);
   if (!S_ISREG(status.st_mode)) return configuration(file.string() + ": is no file; name one");
-  const Stamp stamp{.device = status.st_dev,
-                    .inode = status.st_ino,
-                    .bytes = status.st_size,
-                    .modified_ns = ns_of(status.st_mtim),
-                    .changed_ns = ns_of(status.st_ctim)};
+  const Stamp stamp = stamp_of(status);
   // Each call of a peer asks for it.
   static struct {
     std::mutex mutex;

@@ -17,7 +17,7 @@
 #include "control/attach/client.h"
 #include "control/audit/audit_log.h"
 #include "control/exports/exports.h"
-#include "control/identity/trust.h"
+#include "control/identity/standing_files.h"
 #include "control/journal/journal.h"
 #include "control/peer/frame_memory.h"
 #include "control/runtime/packs.h"
@@ -105,6 +105,7 @@ struct Services {
   users::Callers callers;                                 // blocking; any thread
   const audit::AuditLog audit{node.audit_log()};          // blocking; any thread
   const std::unique_ptr<journal::Journal> journal;        // blocking; any thread
+  identity::StandingFiles standing{node};                 // blocking; any thread
   const std::shared_ptr<peer::FrameMemory> frames = std::make_shared<peer::FrameMemory>();
   const std::shared_ptr<async::TurnMeter> turns = std::make_shared<async::TurnMeter>();
   const std::shared_ptr<attach::BoardClient> board;

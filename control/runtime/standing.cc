@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/runtime/standing.h"
 
+#include <chrono>
+
 #include "dataplane/base/check.h"
 #include "dataplane/base/log.h"
 
@@ -19,7 +21,7 @@ void tell_problems(Services& services, const identity::Trust& trust) {
 }  // namespace
 
 asio::awaitable<Result<identity::Standing>> standing_now(std::shared_ptr<Services> services) {
-  auto load = [services] { return identity::load_standing(services->node); };
+  auto load = [services, asked = std::chrono::steady_clock::now()] { return services->standing.now(asked); };
   Result<identity::Standing> standing = co_await services->pool.wait_for(std::move(load));
   if (!standing) co_return standing;
   DCHECK(standing->self && standing->trust, "a standing is whole");

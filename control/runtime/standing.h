@@ -1,4 +1,5 @@
-// Who this node is and whom it trusts, looked up anew for each call: what an operator changes counts at once.
+// Who this node is and whom it trusts, looked up anew for each call: what an operator changes counts at once
+// (control/identity/standing_files.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +10,7 @@
 
 namespace sluice::runtime {
 
-// Reads the files on the pool. On the loop; what is wrong with a file is logged once.
+// Looks at the files on the pool. On the loop; what is wrong with a file is logged once.
 asio::awaitable<Result<identity::Standing>> standing_now(std::shared_ptr<Services> services);
 
 // A pinned peer offers another key in place of its own: logged once, and kept until somebody looks.
