@@ -15,7 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr size_t kChainMax = 8;  // that a peer of an authority is remembered with
+constexpr size_t kChainMax = 8;     // that a peer of an authority is remembered with
+constexpr size_t kGoodMax = 8'192;  // more than a node can have of connections
 
 bool is_fingerprint(const std::string& text) { return text.size() == kFingerprintDigits && is_hex(text); }
 
@@ -182,6 +183,25 @@ Status Trust::check_still(const Peer& peer) const {
     }
     return problem("this key is not trusted any more");
   }
+  const std::string connection = peer.name + '\0' + peer.fingerprint + '\0' + peer.certificate_pem;
+  {
+    const std::scoped_lock lock(good_->mutex);
+    if (good_->connections.contains(connection)) return {};
+  }
+  if (Status status = check_still_by_authority(peer); !status) return status;
+  const std::scoped_lock lock(good_->mutex);
+  if (good_->connections.size() >= kGoodMax) good_->connections.clear();
+  good_->connections.insert(connection);
+  return {};
+}
+
+size_t Trust::found_good() const {
+  const std::scoped_lock lock(good_->mutex);
+  return good_->connections.size();
+}
+
+// Parses and verifies a chain: most of a millisecond.
+Status Trust::check_still_by_authority(const Peer& peer) const {
   const auto chain = parse_certificates(peer.certificate_pem, kChainMax + 1);
   if (!chain) return chain.error();
   const std::unique_ptr<STACK_OF(X509), StackDeleter> others(sk_X509_new_null());
@@ -190,7 +210,7 @@ Status Trust::check_still(const Peer& peer) const {
       .certificate = chain->front().get(), .others = others.get(), .purpose = 0, .dates = false};
   const Result<Peer> now = judge_by_authority(shown, peer.fingerprint);
   if (!now) return now.error();
-  return now->name == peer.name ? Status() : Status(problem("this key is of another peer now"));
+  return now->name == peer.name ? Status() : Status(untrusted("this key is of another peer now"));
 }
 
 Result<Peer> Trust::find(const std::string& name) const {

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "control/identity/addresses.h"
@@ -37,8 +39,10 @@ class Trust {
   Result<Peer> judge(const Shown& shown, int64_t now_unix_s) const;
   // Nothing: it offers none.
   std::optional<Offer> offer_in(const Shown& shown) const;
-  // For a connection that is there: it ends when a key is barred or revoked, not when it grows old.
+  // For a connection that is there: it ends when a key is barred or revoked, not when it grows old. What was
+  // found good once costs a look-up from then on.
   Status check_still(const Peer& peer) const;
+  size_t found_good() const;  // so many connections by an authority
   // To call it. kPeerUntrusted: nobody here knows it.
   Result<Peer> find(const std::string& name) const;
   const std::vector<Peer>& pinned() const { return pinned_; }
@@ -52,6 +56,7 @@ class Trust {
   const Peer* followed_by(X509* certificate) const;
   Result<Peer> judge_pinned(const Peer& pinned, int64_t now_unix_s) const;
   Result<Peer> judge_by_authority(const Shown& shown, const std::string& fingerprint) const;
+  Status check_still_by_authority(const Peer& peer) const;
   Status take_authority();
   Status take_addresses();
 
@@ -62,6 +67,12 @@ class Trust {
   std::shared_ptr<const Addresses> addresses_;
   std::vector<Error> problems_;
   config::Node node_;
+  // What check_still() has found good. Nothing else here changes, so it stays good.
+  struct Good {
+    std::mutex mutex;
+    std::unordered_set<std::string> connections;
+  };
+  std::shared_ptr<Good> good_ = std::make_shared<Good>();
 };
 
 // This node and whom it trusts, as the files say it now. Blocks.

@@ -240,6 +240,27 @@ TEST_F(TrustTest, WhatStandsEndsByRevocationAndNotByAge) {
   EXPECT_FALSE(trust().check_still(connected)) << "the authority is not trusted any more";
 }
 
+// Every two seconds this is asked for each connection of the node, on the thread that must not wait.
+TEST_F(TrustTest, AConnectionThatWasGoodIsNotVerifiedAgainUntilSomethingChanges) {
+  const Issued beta = make_peer(ca_, "DNS:beta");
+  const Peer connected = *trust().judge({.certificate = beta.certificate.get()}, std::time(nullptr));
+  const Trust now = trust();
+  EXPECT_TRUE(now.check_still(connected));
+  EXPECT_EQ(now.found_good(), 1U);
+  EXPECT_TRUE(now.check_still(connected));
+  EXPECT_EQ(now.found_good(), 1U);
+  Peer other = connected;
+  other.name = "gamma";
+  EXPECT_FALSE(now.check_still(other)) << "the same key under another name is another connection";
+  other = connected;
+  other.certificate_pem = make_peer(make_authority("other"), "DNS:beta").pem();
+  EXPECT_FALSE(now.check_still(other));
+  EXPECT_EQ(now.found_good(), 1U) << "what is bad is judged each time";
+  node_.crl_file = root_ / "crl.pem";
+  write(node_.crl_file, make_list(ca_, &beta));
+  EXPECT_FALSE(trust().check_still(connected));
+}
+
 TEST_F(TrustTest, APinThatIsOutOfDateIsRefusedUnlessItsOperatorSaysOtherwise) {
   const Issued old = issue({.common_name = "beta", .ends_s = -60});
   const Issued early = issue({.common_name = "gamma", .begins_s = 86'400});
