@@ -267,26 +267,60 @@ Result<std::optional<transfer::Saved>> Journal::saved(const std::string& id, boo
   return std::optional(std::move(saved));
 }
 
-Status Journal::forget_ended(size_t keep) {
-  const std::scoped_lock lock(state_->mutex);
-  Statement select(state_->db,
-                   "SELECT id FROM session WHERE state>=? ORDER BY started DESC LIMIT -1 OFFSET ?");
-  select.number(1, static_cast<int64_t>(transfer::RecordState::kSucceeded))
-      .number(2, static_cast<int64_t>(keep));
+namespace {
+
+// A session that ended before then began before then.
+constexpr const char* kOld =
+    "SELECT id FROM (SELECT id, started FROM session WHERE state>=? ORDER BY started DESC LIMIT -1 OFFSET ?)"
+    " WHERE started<? ORDER BY started";
+
+int64_t ended_unix_ns(const transfer::Record& record) {
+  return record.started_unix_ns + static_cast<int64_t>(record.summary.elapsed_ns);
+}
+
+}  // namespace
+
+Status Journal::forget_ended(size_t keep, int64_t before_unix_ns) {
   std::vector<std::string> old;
-  while (select.row()) old.push_back(select.bytes(0));
-  if (select.failed()) return state_->error("reading");
-  if (old.empty()) return {};
-  if (auto status = state_->run("BEGIN IMMEDIATE"); !status) return status;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    Statement select(state_->db, kOld);
+    select.number(1, static_cast<int64_t>(transfer::RecordState::kSucceeded))
+        .number(2, static_cast<int64_t>(keep))
+        .number(3, before_unix_ns);
+    while (select.row()) old.push_back(select.bytes(0));
+    if (select.failed()) return state_->error("reading");
+  }
+  size_t forgotten = 0;
+  for (auto id = old.begin(); id != old.end() && forgotten < kForgottenAtOnce; ++id) {
+    const std::scoped_lock lock(state_->mutex);
+    const Result<std::optional<transfer::Record>> record = state_->session(*id);
+    if (!record) return record.error();
+    if (!record->has_value() || !is_over(**record) || ended_unix_ns(**record) >= before_unix_ns) continue;
+    if (Status status = state_->forget(*id); !status) return status;
+    ++forgotten;
+  }
+  return {};
+}
+
+// What a crash brings back is forgotten again.
+Status Journal::State::forget(const std::string& id) {
+  if (auto status = prepare(Durability::kProcess); !status) return status;
+  if (auto status = run("BEGIN IMMEDIATE"); !status) return status;
   bool good = true;
   for (const char* sql : {"DELETE FROM session WHERE id=?", "DELETE FROM file WHERE session=?",
-                          "DELETE FROM block WHERE session=?"}) {
-    Statement drop(state_->db, sql);
-    for (const std::string& id : old) good = good && drop.text(1, id).run();
+                          "DELETE FROM block WHERE session=?"})
+    good = good && Statement(db, sql).text(1, id).run();
+  if (!good) {
+    const Error failed = error("writing");
+    (void)run("ROLLBACK");
+    return failed;
   }
-  const Status ended = state_->run(good ? "COMMIT" : "ROLLBACK");
-  if (!good) return state_->error("writing");
-  return ended;
+  if (auto status = run("COMMIT"); !status) {
+    (void)run("ROLLBACK");
+    return status;
+  }
+  return {};
 }
 
 }  // namespace sluice::journal

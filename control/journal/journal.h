@@ -19,6 +19,11 @@
 
 namespace sluice::journal {
 
+// It has ended, nobody waits to hear of that, and it left nothing behind.
+inline bool is_over(const transfer::Record& record) {
+  return transfer::has_ended(record.state) && !record.files_left && !transfer::peer_unaware(record);
+}
+
 class Journal {
  public:
   // kStorage names the file, the reason and the remedy: it is no journal, is damaged, is of a later version.
@@ -38,8 +43,11 @@ class Journal {
   Status write(const transfer::LeaseRow& row);
   Result<std::vector<transfer::LeaseRow>> leases();
   Status forget_leases(const std::vector<std::string>& names);
-  // Forgets the oldest ended sessions but `keep`.
-  Status forget_ended(size_t keep);
+  // Forgets sessions that are over, but the newest `keep` of those that have ended, and those that ended
+  // after `before_unix_ns`; the oldest first, at most so many at once. Each has a transaction of its own:
+  // others may write in between.
+  static constexpr size_t kForgottenAtOnce = 2048;
+  Status forget_ended(size_t keep, int64_t before_unix_ns);
 
  private:
   struct State;

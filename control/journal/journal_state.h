@@ -39,6 +39,7 @@ struct Journal::State {
   Status prepare(transfer::Durability wanted);
   void start_checkpoints();
   Result<std::optional<transfer::Record>> session(const std::string& id) const;
+  Status forget(const std::string& id);
 };
 
 // A prepared statement; parameters are bound from 1 on.

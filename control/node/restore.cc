@@ -10,12 +10,7 @@
 namespace sluice::node {
 namespace {
 
-constexpr size_t kEndedInJournal = 1000;
-
-// An end that somebody does not know of yet, or that left something behind.
-bool is_over(const transfer::Record& record) {
-  return transfer::has_ended(record.state) && !record.files_left && !transfer::peer_unaware(record);
-}
+using journal::is_over;
 
 // Those whose turn had come before come first, then those who waited, each by priority and in the order in
 // which they were asked for. Who was called waits for its caller.
@@ -35,7 +30,7 @@ void expect(const std::vector<transfer::Record>& records, runtime::Services& ser
 
 Status restore(const std::shared_ptr<runtime::Services>& services, Sessions& sessions, Orders& orders) {
   if (const Status status = sessions.leases().restore(); !status) return status;
-  if (const Status status = services->journal->forget_ended(kEndedInJournal); !status) return status;
+  if (const Status status = Sessions::forget_old(*services->journal); !status) return status;
   const Result<std::vector<transfer::Record>> records = services->journal->sessions();
   if (!records) return records.error();
   const auto ended =

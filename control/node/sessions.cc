@@ -8,6 +8,7 @@
 #include "control/audit/lines.h"
 #include "control/node/options.h"
 #include "dataplane/base/check.h"
+#include "dataplane/base/log.h"
 
 namespace sluice::node {
 
@@ -125,6 +126,19 @@ void Sessions::note_end(transfer::View view) {
   ++ended_by_code_[static_cast<size_t>(code)];
   DCHECK(ended_.back().id == id, "the newest of those that have ended");
   note(audit::session_ended(ended_.back(), async::unix_ns()));
+  if (ended_count_ % kForgetEvery == 0) forget_old_soon();
+}
+
+Status Sessions::forget_old(journal::Journal& journal) {
+  return journal.forget_ended(kEndedInJournal, async::unix_ns() - kInJournalNs);
+}
+
+void Sessions::forget_old_soon() {
+  services_->pool.run_on(
+      forget_queue_, [services = services_] { return forget_old(*services->journal); },
+      [](const Status& status) {
+        if (!status) log::of(log::kSession)->warn("{}", status.error().message);
+      });
 }
 
 void Sessions::ended_elsewhere(transfer::View view) {

@@ -37,6 +37,12 @@ class Sessions {
  public:
   using Task = std::shared_ptr<runtime::TransferTask>;
   static constexpr size_t kEndedKept = 256;
+  // The journal has them for longer: the newest of those that have ended, and all that ended so short ago,
+  // for peers that ask.
+  static constexpr size_t kEndedInJournal = 1000;
+  static constexpr int64_t kInJournalNs = 24 * 3600 * int64_t{1'000'000'000};
+  // It forgets after each so many that have ended.
+  static constexpr uint64_t kForgetEvery = 64;
 
   explicit Sessions(std::shared_ptr<runtime::Services> services);
   ~Sessions();  // before the loop
@@ -82,6 +88,7 @@ class Sessions {
   int64_t next_start_ns();                    // unix; the order of sessions is that of their starts
   void started_before(int64_t unix_ns);       // a former control began one then
   uint64_t ended_count() const { return ended_count_; }  // so many were ever remembered
+  static Status forget_old(journal::Journal& journal);   // blocks
   // By their codes, in this life of the daemon.
   const decltype(metrics::NodeFigures::ended)& ended_by_code() const { return ended_by_code_; }
 
@@ -93,10 +100,12 @@ class Sessions {
  private:
   asio::awaitable<Result<transfer::View>> tell(Task task, transfer::Event wish);
   void note_end(transfer::View view);
+  void forget_old_soon();
   void changed(runtime::TransferTask& task);
 
   const std::shared_ptr<runtime::Services> services_;
   async::Pool::Serial audit_queue_ = services_->pool.serial();
+  async::Pool::Serial forget_queue_ = services_->pool.serial();
   std::function<void()> news_ = [] {};
   Elsewhere* elsewhere_ = nullptr;
   std::vector<Task> tasks_;

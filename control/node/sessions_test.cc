@@ -94,6 +94,28 @@ TEST_F(SessionsTest, ThoseThatHaveEndedAreRememberedInTurnAndOnce) {
   EXPECT_EQ(sessions_->ended().front(), "1000004");
 }
 
+// A node that runs for months has as large a journal as one that was started yesterday.
+TEST_F(SessionsTest, TheJournalForgetsWhileTheNodeRuns) {
+  constexpr size_t kMore = 5;
+  transfer::Record old;
+  old.state = transfer::RecordState::kSucceeded;
+  for (size_t i = 0; i < Sessions::kEndedInJournal + kMore; ++i) {
+    old.id = std::to_string(1'000'000 + i);
+    old.started_unix_ns = static_cast<int64_t>(i);  // in 1970
+    ASSERT_TRUE(services_->journal->write(old.id, {.record = old}, transfer::Durability::kProcess));
+  }
+  transfer::View ended;
+  ended.state = transfer::ViewState::kSucceeded;
+  for (size_t i = 0; i < Sessions::kForgetEvery; ++i) {
+    ended.id = std::to_string(2'000'000 + i);
+    sessions_->ended_elsewhere(ended);
+  }
+  const auto in_journal = [this] { return services_->journal->sessions()->size(); };
+  run_until([&in_journal] { return in_journal() == Sessions::kEndedInJournal; });
+  EXPECT_EQ(services_->journal->sessions()->front().id, std::to_string(1'000'000 + kMore))
+      << "the oldest went";
+}
+
 TEST_F(SessionsTest, AStopLetsGoOfThemAndTellsOnceWhenAllHave) {
   attach();
   const std::string id = begin();
