@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/journal/journal.h"
 
+#include <sys/resource.h>
+
 #include <fstream>
 
 #include "control/journal/journal_fixture.h"
@@ -213,6 +215,26 @@ TEST_F(JournalTest, WhoLeftFilesOrHasAPeerThatDoesNotKnowIsNotForgotten) {
   ASSERT_TRUE(journal->write("over", over("over", 3), Durability::kPower));
   ASSERT_TRUE(journal->forget_ended(0, kAnyTime));
   EXPECT_EQ(ids(*journal), (std::vector<std::string>{"left", "unaware"}));
+}
+
+// As in its sandbox. SQLite would put what it sorts into one as soon as that is larger than its cache.
+TEST_F(JournalTest, ALargeJournalIsReadWithoutATemporaryFile) {
+  constexpr int kSessions = 150;
+  auto journal = open();
+  transfer::Batch batch = over("", 0);
+  batch.record->error = Error{ErrorCode::kStorage, std::string(100'000, 'x')};
+  for (int i = 0; i < kSessions; ++i) {
+    batch.record->id = std::to_string(1000 + i);
+    ASSERT_TRUE(journal->write(batch.record->id, {.record = batch.record}, Durability::kProcess));
+  }
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const struct rlimit none { .rlim_cur = 0, .rlim_max = before.rlim_max };
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto found = journal->sessions();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->size(), static_cast<size_t>(kSessions));
 }
 
 TEST_F(JournalTest, SoManyAreForgottenAtOnceTheOldestFirst) {
