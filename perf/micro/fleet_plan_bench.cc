@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "tools/fleet/plan/lognormal_for_test.h"
@@ -76,6 +77,18 @@ void fleet_plan_of_20_million(benchmark::State& state) { fleet_plan(state); }
 BENCHMARK(fleet_plan_of_20_million)
     ->ArgNames({"files", "shards"})
     ->Args({20'000'000, 1000})
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+// As many as SLUICE_PLAN_FILES says: `./dev lab scale` asks for up to 10^9.
+void fleet_plan_at_scale(benchmark::State& state) { fleet_plan(state); }
+void files_asked(benchmark::internal::Benchmark* plan) {
+  const char* const files = std::getenv("SLUICE_PLAN_FILES");
+  plan->Args({files == nullptr ? 100'000 : std::atoll(files), 1000});
+}
+BENCHMARK(fleet_plan_at_scale)
+    ->ArgNames({"files", "shards"})
+    ->Apply(files_asked)
     ->UseManualTime()
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);

@@ -4,7 +4,7 @@
 import importlib
 
 NAMES = ("wire", "socket", "crc", "crypto", "mtu", "scaling", "pacing", "lanes", "netlog", "start", "disk", "trees", "peers", "cores", "path", "steps",
-         "fairness", "flood", "hipster", "stall", "verdict", "tcp", "laws", "fmft", "mcdtp", "aliasing", "integrity", "sessions", "servers", "fleet", "fec", "tornado")  # fmt: skip
+         "fairness", "flood", "hipster", "stall", "verdict", "tcp", "laws", "fmft", "mcdtp", "aliasing", "integrity", "sessions", "servers", "fleet", "scale", "fec", "tornado")  # fmt: skip
 
 
 def load(name):
