@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookForEnds{50};
 
-Error superseded(const transfer::Lease& lease) {
-  return {ErrorCode::kSuperseded,
-          fmt::format("lease {} was taken under a higher epoch: whoever has it now goes on, and this session "
-                      "does not",
-                      transfer::shown_lease(lease))};
-}
-
 }  // namespace
 
 LeaseDesk::LeaseDesk(std::shared_ptr<runtime::Services> services, const std::vector<Task>& tasks)
@@ -32,13 +25,8 @@ LeaseDesk::~LeaseDesk() { *alive_ = false; }
 Status LeaseDesk::restore() {
   Result<std::vector<transfer::LeaseRow>> rows = services_->journal->leases();
   if (!rows) return rows.error();
-  for (transfer::LeaseRow& row : *rows) book_.restore(std::move(row));
+  for (transfer::LeaseRow& row : *rows) claims_.restore(std::move(row));
   return {};
-}
-
-std::optional<Error> LeaseDesk::over(const transfer::Lease& lease) const {
-  if (!book_.is_stale(lease)) return std::nullopt;
-  return superseded(lease);
 }
 
 // A session that is complete ends by itself, and one that has ended lets go of its files.
@@ -46,8 +34,8 @@ bool LeaseDesk::end_lower(const transfer::Lease& lease) {
   bool none = true;
   for (const Task& task : std::vector<Task>(tasks_)) {
     const auto& its = task->transfer().job().lease;
-    if (!its || its->name != lease.name || its->epoch >= lease.epoch) continue;
-    if (!task->transfer().ended()) task->post(transfer::Cancel{superseded(*its)});
+    if (!lease::LeaseClaims::ends(its, lease)) continue;
+    if (!task->transfer().ended()) task->post(transfer::Cancel{lease::LeaseClaims::superseded(*its)});
     none = none && !task->transfer().may_write();
   }
   return none;
@@ -56,26 +44,24 @@ bool LeaseDesk::end_lower(const transfer::Lease& lease) {
 asio::awaitable<Result<bool>> LeaseDesk::claim(Claim claim) {
   const std::shared_ptr<bool> alive = alive_;
   const std::shared_ptr<runtime::Services> services = services_;
-  const lease::LeaseBook::Claim asked{.lease = claim.lease,
-                                      .holder = claim.holder,
-                                      .goes_on = claim.goes_on,
-                                      .now_unix_ns = async::unix_ns()};
-  const Result<lease::LeaseBook::Answer> answer = book_.judge(asked);
-  if (!answer) co_return answer.error();
-  const std::string name = claim.lease.name;
-  if (unwritten_.contains(name)) co_return false;  // somebody has just taken it
-  if (*answer == lease::LeaseBook::Answer::kTakes) {
-    const transfer::LeaseRow row = book_.take(asked);
-    unwritten_.insert(name);
+  const lease::LeaseClaims::Claim asked{.lease = claim.lease,
+                                        .holder = claim.holder,
+                                        .goes_on = claim.goes_on,
+                                        .now_unix_ns = async::unix_ns()};
+  const Result<lease::LeaseClaims::Step> step = claims_.claim(asked);
+  if (!step) co_return step.error();
+  if (step->next == lease::LeaseClaims::Next::kLater) co_return false;
+  if (step->next == lease::LeaseClaims::Next::kWrite) {
+    const transfer::LeaseRow row = *step->row;
     (void)end_lower(claim.lease);  // at once, not when the disk has answered
     auto write = [services, row] { return services->journal->write(row); };
     const Status written = co_await services->pool.wait_for(std::move(write));
     if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
-    unwritten_.erase(name);
+    claims_.written(claim.lease);
     if (!written) co_return written.error();
     co_await forget_old();
     if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
-    if (book_.is_stale(claim.lease)) co_return superseded(claim.lease);
+    if (std::optional<Error> over = claims_.over(claim.lease)) co_return *std::move(over);
   }
   co_return end_lower(claim.lease);
 }
@@ -108,7 +94,7 @@ asio::awaitable<void> LeaseDesk::forget_old() {
       return its && its->name == name;
     });
   };
-  const std::vector<std::string> old = book_.forget_old(async::unix_ns(), in_use);
+  const std::vector<std::string> old = claims_.forget_old(async::unix_ns(), in_use);
   if (old.empty()) co_return;
   const std::shared_ptr<runtime::Services> services = services_;
   auto forget = [services, old] { return services->journal->forget_leases(old); };

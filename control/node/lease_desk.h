@@ -9,11 +9,10 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "control/lease/lease_book.h"
+#include "control/lease/lease_claims.h"
 #include "control/runtime/transfer_task.h"
 
 namespace sluice::node {
@@ -32,7 +31,7 @@ class LeaseDesk {
   // From the journal, before its sessions.
   Status restore();
   // Is this over? Then a session from the journal that ran under it does not go on.
-  std::optional<Error> over(const transfer::Lease& lease) const;
+  std::optional<Error> over(const transfer::Lease& lease) const { return claims_.over(lease); }
 
   struct Claim {
     transfer::Lease lease;
@@ -52,8 +51,7 @@ class LeaseDesk {
 
   const std::shared_ptr<runtime::Services> services_;
   const std::vector<Task>& tasks_;
-  lease::LeaseBook book_;
-  std::set<std::string> unwritten_;  // names that the journal does not have yet as they are here
+  lease::LeaseClaims claims_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // coroutines may outlive this object
 };
 

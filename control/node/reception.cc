@@ -5,8 +5,9 @@
 #include <asio/detached.hpp>
 #include <asio/steady_timer.hpp>
 
+#include "control/async/clock.h"
 #include "control/audit/lines.h"
-#include "control/node/grants.h"
+#include "control/grant/judge.h"
 #include "control/peer/codec.h"
 #include "control/runtime/standing.h"
 #include "dataplane/base/check.h"
@@ -31,13 +32,6 @@ asio::awaitable<void> say(asio::io_context& io, std::shared_ptr<peer::Connection
                           std::vector<transfer::Message> words) {
   for (const transfer::Message& word : words) (void)connection->send(peer::to_wire(word));
   co_await runtime::hang_up(io, std::move(connection));
-}
-
-Error second_presenter(const std::string& peer) {
-  return {ErrorCode::kPeerUntrusted,
-          "node " + peer +
-              " has shown the grant of this session, which was given to another node: the session ends; "
-              "find out how it came there, and order the transfer again"};
 }
 
 }  // namespace
@@ -149,22 +143,21 @@ Result<std::optional<transfer::Granted>> Reception::judge(const peer::Connection
   const bool of_record = known.saved && std::ranges::any_of(known.saved->record.legs, [&](const auto& leg) {
                            return leg.peer == caller;
                          });
-  const GrantShown shown{
+  const Sessions::Task task = sessions_.active(hello.session_id);
+  const grant::Call call{
       .hello = hello,
       .peer = connection.peer(),
       .known = known.granted,
       .knows_session = under.active || known.saved.has_value(),
+      .active = task != nullptr,
       .of_caller = of_record || std::ranges::find(peers, caller) != peers.end(),
-      .began_here = under.active ? under.initiator : known.saved && known.saved->record.initiator};
-  Result<std::optional<transfer::Granted>> granted = judge_grant(shown, now);
-  const Sessions::Task task = sessions_.active(hello.session_id);
-  if (task && !shown.of_caller && is_second_presenter(shown)) {
-    task->post(transfer::Cancel{second_presenter(caller)});
-    granted = second_presenter(caller);
-  }
-  if (!granted)
-    sessions_.note(audit::grant_refused(hello.session_id, caller, granted.error(), async::unix_ns()));
-  return granted;
+      .began_here = under.active ? under.initiator : known.saved && known.saved->record.initiator,
+      .now_unix_ns = async::unix_ns()};
+  grant::Judged judged = grant::judge(call, now);
+  if (task && judged.ends) task->post(transfer::Cancel{judged.ends});
+  if (!judged.granted)
+    sessions_.note(audit::grant_refused(hello.session_id, caller, judged.granted.error(), async::unix_ns()));
+  return std::move(judged.granted);
 }
 
 // False: what runs under a lower epoch of its lease has not ended yet.
