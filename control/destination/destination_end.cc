@@ -252,7 +252,10 @@ Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
 
 Status DestinationEnd::follow_receiver(Effects& out) {
   if (legs_.begun() == 0) return {};  // between attempts it wants nothing that is still right later
-  if (Status status = follow_sources(out); !status) return status;
+  // What ends the session leaves nothing behind. What ends one leg is told to the workers first: what they
+  // forget for it would come from nobody else, as long as they take it for there.
+  const Status sources = follow_sources(out);
+  if (!sources && sources.error().code == ErrorCode::kIntegrity) return sources;
   if (Status status = give_up_failing(out); !status) return status;
   recovery::Receiver::Actions wants = receiver_->take_actions();
   for (const recovery::LaneCommand& command : wants.commands) {
@@ -282,7 +285,8 @@ Status DestinationEnd::follow_receiver(Effects& out) {
   for (const ObjectId object : wants.differ) {
     if (Status status = found_damaged(object, out); !status) return status;
   }
-  return last_pack_due(out);
+  if (Status status = last_pack_due(out); !status) return status;
+  return sources;
 }
 
 Error DestinationEnd::differs(ObjectId object) const {

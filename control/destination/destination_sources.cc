@@ -45,15 +45,16 @@ void DestinationEnd::tick_source(const Tick& event, uint64_t now_ns) {
     bytes += lane->state.bytes.load(std::memory_order_relaxed);
   const DestinationLeg& leg = legs_.at(event.leg);
   several_->tick(event.leg, {.bytes = bytes, .up = leg.up(), .heard_ns = leg.heard_ns()}, now_ns);
-  // A sync failed, or a disk gave back other bytes than were written.
-  if (receiver_->forgettings() == forgettings_) return;
-  forgettings_ = receiver_->forgettings();
-  for (uint32_t i = 0; i < catalog().object_count(); ++i)
-    several_->only_there(ObjectId(i), receiver_->written(ObjectId(i)));
 }
 
 Status DestinationEnd::follow_sources(Effects& out) {
   if (!several_) return {};
+  // A sync failed, or a disk gave back other bytes than were written: before anything else counts.
+  if (receiver_->forgettings() != forgettings_) {
+    forgettings_ = receiver_->forgettings();
+    for (uint32_t i = 0; i < catalog().object_count(); ++i)
+      several_->only_there(ObjectId(i), receiver_->written(ObjectId(i)));
+  }
   SeveralSources::Actions actions = several_->take_actions();
   for (const board::Event& event : actions.written) receiver_->on_event(event);
   for (const ObjectId object : actions.whole) judge_whole(object);

@@ -60,6 +60,14 @@ void SeveralSources::remove(ObjectId object) {
 void SeveralSources::only_there(ObjectId object, const recovery::ExtentMap& there) {
   const auto found = objects_.find(object);
   if (found == objects_.end() || there.contains(found->second.counted)) return;
+  // What workers have written and no source has vouched for yet went to the disk before that as well.
+  for (const auto& [leg, joined] : legs_) {
+    for (const parts::Place& place : check_.unconfirmed(leg)) {
+      if (place.object != object) continue;
+      check_.forget(object, parts::run_of(place.extent));
+      lose(object, parts::run_of(place.extent));
+    }
+  }
   recovery::ExtentMap& counted = found->second.counted;
   for (const recovery::ExtentRun& run : there.missing({.first = ExtentId(0), .end = there.end_id()})) {
     for (ExtentId at = counted.next_set(run.first); at < run.end; at = counted.next_set(at)) {
@@ -268,7 +276,7 @@ void SeveralSources::count(const parts::ExtentCheck::Verdict& verdict) {
     return;
   }
   found->second.counted.set(verdict.extent);
-  replicas_.confirmed(verdict.object, {.extent = verdict.extent, .crc = verdict.crc});
+  replicas_.confirmed(verdict.object, {.extent = verdict.extent, .crc = verdict.crc, .from = verdict.leg});
   if (found->second.counted.complete()) complete(found->second);
   const recovery::Range range = found->second.counted.range_of(verdict.extent);
   actions_.written.push_back({.kind = board::EventKind::kExtentWritten,
@@ -325,7 +333,8 @@ void SeveralSources::compare(ObjectId object) {
   if (found == objects_.end()) return;
   const Object& known = found->second.object;
   std::optional<parts::Replicas::Held> held;
-  if (const auto extent = check_.known(object)) held = {.extent = extent->extent, .crc = extent->crc};
+  if (const auto extent = check_.known(object))
+    held = {.extent = extent->extent, .crc = extent->crc, .from = extent->leg};
   replicas_.compare({.object = object,
                      .size_bytes = known.size_bytes,
                      .name = known.shown,

@@ -65,7 +65,7 @@ void Replicas::compare(const Subject& subject) {
   if (!is_new) return;
   at->second.subject = subject;
   at->second.extents = extents_of(subject);
-  if (subject.held) at->second.held.emplace(subject.held->extent, subject.held->crc);
+  if (subject.held) at->second.held.emplace(subject.held->extent, *subject.held);
   for (const auto& [leg, state] : legs_) {
     if (state.here) ask(leg, subject.object);
   }
@@ -112,7 +112,7 @@ void Replicas::confirmed(ObjectId object, const Held& held) {
     comparison.last = held;
     return;
   }
-  if (comparison.held.emplace(held.extent, held.crc).second) judge(comparison);
+  if (comparison.held.emplace(held.extent, held).second) judge(comparison);
 }
 
 // The leg that has begun the object is gone, and nothing that is compared came from it. The last extent that
@@ -120,7 +120,7 @@ void Replicas::confirmed(ObjectId object, const Held& held) {
 void Replicas::stand_in(Comparison& comparison) {
   if (!comparison.held.empty() || !comparison.last) return;
   comparison.extents.push_back(comparison.last->extent);
-  comparison.held.emplace(comparison.last->extent, comparison.last->crc);
+  comparison.held.emplace(comparison.last->extent, *comparison.last);
   std::erase_if(comparison.answers, [this](const auto& each) { return !legs_.at(each.first).here; });
   for (auto& [leg, answers] : comparison.answers) {
     answers.digests.emplace_back();
@@ -155,9 +155,11 @@ void Replicas::said(LegId leg, ObjectId object, ExtentId first, std::span<const 
 void Replicas::judge(Comparison& comparison) {
   if (comparison.in_doubt) return;
   for (auto& [leg, answers] : comparison.answers) {
-    if (!answers.complete() || answers.refused || !differs_from_held(comparison, answers)) continue;
+    if (!answers.complete() || answers.refused) continue;
+    const Held* const held = differs_from_held(comparison, answers);
+    if (held == nullptr) continue;
     answers.refused = true;
-    differ(comparison, leg, std::nullopt);
+    differ(comparison, leg, std::nullopt, held);
   }
   const std::optional<LegId> reference = reference_of(comparison);
   if (!reference) return;
@@ -166,7 +168,7 @@ void Replicas::judge(Comparison& comparison) {
     if (!answers.complete() || answers.refused || answers.agreed) continue;
     if (answers.digests != right.digests) {
       comparison.in_doubt = true;
-      return differ(comparison, leg, *reference);
+      return differ(comparison, leg, *reference, nullptr);
     }
     answers.agreed = true;
     actions_.agreed.push_back({.leg = leg, .object = comparison.subject.object});
@@ -192,15 +194,18 @@ std::optional<LegId> Replicas::reference_of(const Comparison& comparison) const 
   return std::nullopt;
 }
 
-bool Replicas::differs_from_held(const Comparison& comparison, const Answers& answers) const {
+const Replicas::Held* Replicas::differs_from_held(const Comparison& comparison,
+                                                  const Answers& answers) const {
   for (size_t index = 0; index < comparison.extents.size(); ++index) {
     const auto held = comparison.held.find(comparison.extents[index]);
-    if (held != comparison.held.end() && answers.digests[index] != held->second) return true;
+    if (held != comparison.held.end() && answers.digests[index] != held->second.crc) return &held->second;
   }
-  return false;
+  return nullptr;
 }
 
-void Replicas::differ(const Comparison& comparison, LegId leg, std::optional<LegId> other) {
+void Replicas::differ(const Comparison& comparison, LegId leg, std::optional<LegId> other, const Held* held) {
+  const bool known = held != nullptr && held->from && legs_.contains(*held->from);
+  const std::string from = known ? " from " + legs_.at(*held->from).peer : "";
   const std::string& name = comparison.subject.name;
   const std::string& peer = legs_.at(leg).peer;
   std::string message = other ? fmt::format(
@@ -208,10 +213,10 @@ void Replicas::differ(const Comparison& comparison, LegId leg, std::optional<Leg
                                     "node that has the right one",
                                     name, legs_.at(*other).peer, peer)
                               : fmt::format(
-                                    "{} at {} differs from what has arrived of it already: compare the files "
-                                    "of the nodes, and get "
+                                    "{} at {} differs from what has arrived of it already{}: compare the "
+                                    "files of the nodes, and get "
                                     "it from the one that has the right one",
-                                    name, peer);
+                                    name, peer, from);
   actions_.disagreements.push_back(
       {.object = comparison.subject.object, .leg = leg, .other = other, .message = std::move(message)});
 }

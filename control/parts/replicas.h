@@ -37,6 +37,7 @@ class Replicas {
   struct Held {
     ExtentId extent;
     uint64_t crc = 0;
+    std::optional<LegId> from = {};  // the leg that brought it, as far as that is known
   };
   struct Subject {
     ObjectId object;
@@ -90,8 +91,8 @@ class Replicas {
   struct Comparison {
     Subject subject;
     std::vector<ExtentId> extents;
-    std::map<ExtentId, uint64_t> held;  // digests of some of them
-    std::optional<Held> last;           // that was confirmed, and is none of them
+    std::map<ExtentId, Held> held;  // some of them
+    std::optional<Held> last;       // that was confirmed, and is none of them
     std::map<LegId, Answers> answers;
     bool in_doubt = false;  // two differ: nothing more is said of it
   };
@@ -108,8 +109,9 @@ class Replicas {
   void stand_in(Comparison& comparison);
   void judge(Comparison& comparison);
   std::optional<LegId> reference_of(const Comparison& comparison) const;
-  bool differs_from_held(const Comparison& comparison, const Answers& answers) const;
-  void differ(const Comparison& comparison, LegId leg, std::optional<LegId> other);
+  const Held* differs_from_held(const Comparison& comparison, const Answers& answers) const;
+  // `held`: it differs from this; null: from the replica of `other`.
+  void differ(const Comparison& comparison, LegId leg, std::optional<LegId> other, const Held* held);
 
   Options options_;
   std::map<LegId, Leg> legs_;

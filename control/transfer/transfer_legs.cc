@@ -126,6 +126,8 @@ const AttemptEnd& Transfer::telling_end() const {
   const auto rank = [this](const AttemptEnd& end) {
     if (end.peer_ended && !job_.several_peers) return 0;
     if (end.peer_forgot && !job_.several_peers) return 1;
+    // Nobody knows which source is right: another one that is away gives no hope.
+    if (job_.several_peers && end.error && end.error->code == ErrorCode::kIntegrity) return 0;
     if (end.paused) return 2;
     const Remedy remedy = end.error && !end.peer_ended ? remedy_of(end.error->code) : Remedy::kNone;
     return 3 + static_cast<int>(remedy);
