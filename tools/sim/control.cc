@@ -6,14 +6,13 @@
 #include <algorithm>
 
 #include "control/transfer/peer_call.h"
+#include "tools/sim/papers.h"
 
 namespace sluice::sim {
 namespace {
 
 constexpr uint64_t kLeftoverNs = 2'000'000'000;
 constexpr uint32_t kSlots = 4;  // of sessions, that are ever used here
-
-std::string node_name(uint32_t node) { return node == kSource ? "src" : "dst"; }
 
 transfer::Settings settings_of(const Plan& plan, uint32_t node) {
   return {.node_name = node_name(node),
@@ -22,7 +21,7 @@ transfer::Settings settings_of(const Plan& plan, uint32_t node) {
           .calls_only = plan.nat && node == plan.initiator,
           .partition_bytes = plan.partition_bytes,
           .sync_lag_bytes = plan.sync_lag_bytes,
-          .sync_lag_ns = node == kSource ? plan.crc_lag_ns : plan.sync_lag_ns,
+          .sync_lag_ns = is_source(node) ? plan.crc_lag_ns : plan.sync_lag_ns,
           .stall_timeout_ns = plan.stall_timeout_ns,
           .resume_timeout_ns = plan.resume_timeout_ns,
           .keep_ns = plan.keep_ns,
@@ -50,7 +49,9 @@ std::shared_ptr<Session> Control::add(std::unique_ptr<transfer::Transfer> transf
 
 // A transfer that begins. One from the journal has its legs.
 std::unique_ptr<transfer::Transfer> Control::with_legs(std::unique_ptr<transfer::Transfer> transfer) const {
-  while (transfer->legs() < host_.plan.legs) transfer->add_leg(node_name(1 - host_.node));
+  const bool several = host_.plan.course == Course::kSources && host_.node == kDestination;
+  for (uint32_t node = 2; several && node < host_.plan.nodes(); ++node) transfer->add_leg(node_name(node));
+  while (!several && transfer->legs() < host_.plan.legs) transfer->add_leg(transfer->peer());
   return transfer;
 }
 
@@ -62,11 +63,12 @@ void Control::start() {
     add(std::make_unique<transfer::Transfer>(settings_, saved, std::nullopt, host_.now_ns()));
   }
   for (const auto& session : sessions()) session->post(transfer::Begin{});
+  restore_leases();
 }
 
 // ---- the operator --------------------------------------------------------------------------------
 
-void Control::ask(const std::string& id) {
+void Control::ask(const std::string& id, const std::optional<transfer::Lease>& lease) {
   transfer::Request request;
   request.options = {.lanes = host_.plan.lanes,
                      .mode = host_.plan.rate_mode,
@@ -79,10 +81,13 @@ void Control::ask(const std::string& id) {
   request.destination = "files/";
   for (uint32_t i = 0; i < host_.plan.sizes.size(); ++i)
     request.source_paths.push_back(Oracle::final_name(i));
-  const transfer::Role role = host_.node == kSource ? transfer::Role::kSource : transfer::Role::kDestination;
-  auto transfer = std::make_unique<transfer::Transfer>(settings_, id, node_name(1 - host_.node), role,
-                                                       std::move(request), std::nullopt,
-                                                       static_cast<int64_t>(host_.now_ns()), host_.now_ns());
+  const transfer::Role role = is_source(host_.node) ? transfer::Role::kSource : transfer::Role::kDestination;
+  const std::string peer = node_name(is_source(host_.node) ? kDestination : kSource);
+  auto transfer =
+      std::make_unique<transfer::Transfer>(settings_, id, peer, role, std::move(request), std::nullopt,
+                                           static_cast<int64_t>(host_.now_ns()), host_.now_ns());
+  if (host_.papers != nullptr) transfer->begin_granted(host_.papers->granted);
+  transfer->begin_leased(lease);
   const auto session = add(with_legs(std::move(transfer)));
   if (attached_) session->set_board(flows_.get(), generation_);
   session->post(transfer::Begin{});
@@ -237,6 +242,7 @@ void Control::tick() {
     }
   }
   freeze_near_the_end();
+  look_at_grants();
   std::erase_if(sessions_, [&](const auto& session) {
     if (session->over() && flows_) session->forget_board(flows_.get());
     return session->over();
@@ -269,53 +275,71 @@ void Control::message(Streams::Id id, const transfer::Message& message) {
   if (const auto* hello = std::get_if<transfer::Hello>(&message)) receive(id, *hello);
 }
 
+void Control::say(Streams::Id id, std::vector<transfer::Message> words) {
+  for (transfer::Message& word : words) host_.streams->send(host_.node, id, std::move(word));
+  host_.streams->hang_up(host_.node, id);
+}
+
 void Control::receive(Streams::Id id, const transfer::Hello& hello) {
   if (stopping_) return host_.streams->hang_up(host_.node, id);
-  std::shared_ptr<Session> session;
+  Called called{.hello = hello, .caller = host_.streams->caller(id), .session = nullptr};
   transfer::UnderId known;
   known.legs_of_new = host_.plan.legs;
   for (const auto& each : sessions_) {
     if (each->over() || each->transfer().id() != hello.session_id || each->transfer().ended()) continue;
-    session = each;
+    called.session = each;
     known.active = true;
     known.initiator = each->transfer().initiator();
     known.peers = each->transfer().leg_peers();
   }
   const auto saved = host_.journal.sessions().find(hello.session_id);
-  if (saved != host_.journal.sessions().end()) known.record = &saved->second.record;
-  const std::string peer = node_name(1 - host_.node);
+  if (saved != host_.journal.sessions().end()) called.saved = &saved->second;
+  if (broken_memory(hello)) called.saved = nullptr;
+  if (called.saved != nullptr) known.record = &called.saved->record;
+  const std::string peer = node_name(called.caller);
+  Result<std::optional<transfer::Granted>> granted = judge_grant(called);
+  if (!granted) return say(id, {transfer::failure_of(granted.error())});
   const transfer::Decision decision = transfer::receive_call(peer, hello, known);
+  const bool begins =
+      decision.kind == transfer::CallKind::kNew || decision.kind == transfer::CallKind::kKnown;
+  if (begins && !hello.ended) {
+    const Result<bool> may = may_write(called);
+    if (!may) return say(id, {transfer::failure_of(may.error())});
+    // The caller asks again, and counts that as no failure of its peer.
+    if (!*may) return say(id, {transfer::Pause{.node = node_name(host_.node), .place = 1, .places = 1}});
+  }
   switch (decision.kind) {
     case transfer::CallKind::kRefused:
-      host_.streams->send(host_.node, id, transfer::failure_of(*decision.error));
-      break;
+      return say(id, {transfer::failure_of(*decision.error)});
     case transfer::CallKind::kEnded:
-      for (transfer::Message& word : transfer::ended_answer(saved->second))
-        host_.streams->send(host_.node, id, std::move(word));
-      break;
+      return say(id, transfer::ended_answer(*called.saved));
     case transfer::CallKind::kNothing:
-      for (transfer::Message& word : transfer::nothing_answer(hello))
-        host_.streams->send(host_.node, id, std::move(word));
-      break;
+      return say(id, transfer::nothing_answer(hello));
     case transfer::CallKind::kUnknown:
-      for (transfer::Message& word : transfer::unknown_answer(hello))
-        host_.streams->send(host_.node, id, std::move(word));
-      break;
+      return say(id, transfer::unknown_answer(hello));
     case transfer::CallKind::kKnows:
-      for (transfer::Message& word : transfer::knows_answer(hello, session && session->transfer().pausing()))
+      for (transfer::Message& word :
+           transfer::knows_answer(hello, called.session && called.session->transfer().pausing()))
         host_.streams->send(host_.node, id, std::move(word));
-      if (session) session->post(transfer::PeerInquires{});
-      break;
-    case transfer::CallKind::kNew:
-      session = add(with_legs(std::make_unique<transfer::Transfer>(
-          settings_, hello.session_id, peer, static_cast<int64_t>(host_.now_ns()), host_.now_ns())));
-      if (attached_) session->set_board(flows_.get(), generation_);
-      session->post(transfer::Begin{});
+      if (called.session) {
+        if (const auto leg = called.session->transfer().leg_to(peer, hello.leg))
+          called.session->post(transfer::PeerInquires{*leg});
+      }
+      return host_.streams->hang_up(host_.node, id);
+    case transfer::CallKind::kNew: {
+      auto transfer = std::make_unique<transfer::Transfer>(
+          settings_, hello.session_id, peer, static_cast<int64_t>(host_.now_ns()), host_.now_ns());
+      judge_beginning(called);
+      if (*granted) transfer->begin_granted(std::move(**granted));
+      transfer->begin_leased(hello.lease);
+      called.session = add(with_legs(std::move(transfer)));
+      if (attached_) called.session->set_board(flows_.get(), generation_);
+      called.session->post(transfer::Begin{});
+    }
       [[fallthrough]];
     case transfer::CallKind::kKnown:
-      return session->peer_called(id, hello);
+      return called.session->peer_called(id, peer, hello);
   }
-  host_.streams->hang_up(host_.node, id);
 }
 
 }  // namespace sluice::sim

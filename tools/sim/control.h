@@ -6,11 +6,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "control/lease/lease_claims.h"
 #include "tools/sim/session.h"
 
 namespace sluice::sim {
@@ -29,7 +31,8 @@ class Control : public std::enable_shared_from_this<Control> {
   void stream_ended(Streams::Id id);
   void thaw();  // it stood still
   // The operator
-  void ask(const std::string& id);  // for the transfer of the plan
+  // For the transfer of the plan.
+  void ask(const std::string& id, const std::optional<transfer::Lease>& lease);
   void pause();
   void go_on();
   void cancel();
@@ -51,6 +54,24 @@ class Control : public std::enable_shared_from_this<Control> {
   void attach();
   void finish_attach();
   void receive(Streams::Id id, const transfer::Hello& hello);
+  // A call, and what this node has under its id.
+  struct Called {
+    const transfer::Hello& hello;
+    uint32_t caller = 0;               // a node
+    std::shared_ptr<Session> session;  // that runs
+    const transfer::Saved* saved = nullptr;
+  };
+  void say(Streams::Id id, std::vector<transfer::Message> words);
+  // Leases and grants (control_papers.cc). may_write: false: what runs under a lower epoch has not ended.
+  Result<std::optional<transfer::Granted>> judge_grant(const Called& called);
+  Result<bool> may_write(const Called& called);
+  void judge_beginning(const Called& called) const;  // of the destination, which takes this call
+  bool end_lower(const transfer::Lease& lease);
+  bool broken_memory(const transfer::Hello& hello) const {  // a deliberate defect
+    return host_.plan.broken == Break::kReplayedGrant && hello.grant.has_value();
+  }
+  void restore_leases();
+  void look_at_grants();
   void freeze_near_the_end();
   std::vector<std::shared_ptr<Session>> sessions() const { return sessions_; }
 
@@ -62,6 +83,8 @@ class Control : public std::enable_shared_from_this<Control> {
   uint64_t leftovers_until_ns_ = 0;  // attaching: until then they may end
   bool attached_ = false;
   bool froze_ = false;
+  lease::LeaseClaims claims_;
+  uint64_t looked_at_grants_ns_ = 0;
   std::vector<std::pair<Streams::Id, transfer::Message>> unheard_;  // while it stood still
   bool stopping_ = false;
 };

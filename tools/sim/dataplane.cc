@@ -16,6 +16,7 @@
 namespace sluice::sim {
 namespace {
 
+constexpr uint32_t kSessions = 4;  // that have a slot at a time, at most
 constexpr uint64_t kLoopNs = 1'500;
 constexpr uint64_t kIdleNsFirst = 20'000;
 constexpr uint64_t kIdleNsMax = 1'000'000;  // with flows
@@ -35,7 +36,7 @@ void make_crc_right(const Plan& plan, std::vector<uint8_t>* frame) {
 }  // namespace
 
 board::Board* board_memory(uint32_t node) {
-  static board::Board* boards[2] = {};
+  static board::Board* boards[kNodesMax] = {};
   if (boards[node] == nullptr) {
     void* const at = mmap(nullptr, sizeof(board::Board), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -65,7 +66,7 @@ Dataplane::Dataplane(Setup setup)
       port_(setup_.plan, setup_.node),
       objects_(std::make_unique<lane::ObjectTable>()),
       random_(setup_.plan.seed, 100 + setup_.generation) {
-  const uint32_t count = setup_.plan.workers[setup_.node];
+  const uint32_t count = setup_.plan.workers[side_of(setup_.node)];
   board_.magic = board::kMagic;
   board_.version = board::kVersion;
   board_.board_bytes = sizeof(board::Board);
@@ -140,7 +141,7 @@ void Dataplane::step(uint32_t index) {
   const uint64_t now_ns = setup_.scheduler.now_ns();
   board_.dataplane_alive_ns.store(now_ns, std::memory_order_relaxed);
   const bool busy = r.worker->step(now_ns);
-  if (setup_.node == kSource && setup_.plan.forged_per_million == 0) check_credit();
+  if (is_source(setup_.node) && setup_.plan.forged_per_million == 0) check_credit();
   ++loops_;
   r.free_ns = now_ns + kLoopNs;
   for (uint32_t to = 0; to < workers_.size(); ++to) {
@@ -245,13 +246,13 @@ std::string Dataplane::counters() const {
 void Dataplane::check() const {
   uint64_t in_use = 0;
   for (uint32_t id = 0; id < setup_.plan.sizes.size(); ++id) {
-    for (uint32_t session = 0; session < 2; ++session) {
+    for (uint32_t session = 0; session < kSessions; ++session) {
       const lane::Object* const object = objects_->find(session, id);
       if (object != nullptr) in_use += object->extents_in_use.load();
     }
   }
   for (const auto& object : closing_) in_use += object->extents_in_use.load();
-  const uint32_t each = setup_.node == kSource ? setup_.plan.tx_extents : setup_.plan.rx_extents;
+  const uint32_t each = is_source(setup_.node) ? setup_.plan.tx_extents : setup_.plan.rx_extents;
   if (in_use > uint64_t{each} * workers_.size()) {
     setup_.oracle.fail(fmt::format("node {}: {} extents in use, {} were configured", setup_.node, in_use,
                                    each * workers_.size()));

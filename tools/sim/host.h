@@ -19,6 +19,7 @@ namespace sluice::sim {
 class Control;
 class Session;
 class Streams;
+struct Papers;
 
 struct Host {
   Host(const Plan& p, uint32_t n, Scheduler& s, Trace& t, Oracle& o)
@@ -41,6 +42,9 @@ struct Host {
   }
 
   uint64_t now_ns() const { return scheduler.now_ns(); }
+  // By the clocks of all nodes, which are right. At the start of each world it is the same day.
+  static constexpr int64_t kStartUnixNs = 1'800'000'000'000'000'000;
+  int64_t unix_ns() const { return kStartUnixNs + unix_ahead_ns + static_cast<int64_t>(now_ns()); }
 
   // What a blocking call does, at its end. If the caller is killed meanwhile: chance decides; the kernel
   // still does it; or it is a transaction, which also a loss of power leaves whole or absent.
@@ -117,6 +121,8 @@ struct Host {
   std::shared_ptr<Control> control;
   std::vector<Operation> operations;
   uint32_t sync_errors = 0;
+  const Papers* papers = nullptr;  // where a third node has ordered the session
+  int64_t unix_ahead_ns = 0;       // of the time that has passed: they jump ahead
   // Until then the control stands still: what happens to it waits.
   uint64_t frozen_until_ns = 0;
   bool frozen() const { return now_ns() < frozen_until_ns; }

@@ -7,25 +7,30 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "control/words/lease.h"
 #include "control/words/records.h"
 #include "tools/sim/random.h"
 
 namespace sluice::sim {
 
 struct Transaction {
-  std::string session;
+  std::string session;  // empty: of none
   transfer::Batch batch;
+  std::optional<transfer::LeaseRow> lease;
 };
 
 class Journal {
  public:
   using Sessions = std::map<std::string, transfer::Saved>;
+  using Leases = std::map<std::string, transfer::LeaseRow>;
 
-  const Sessions& sessions() const { return now_; }
+  const Sessions& sessions() const { return now_.sessions; }
+  const Leases& leases() const { return now_.leases; }
   void commit(const Transaction& t, transfer::Durability durability) {
     apply(t, &now_);
     unsynced_.push_back(t);
@@ -38,14 +43,20 @@ class Journal {
   }
 
  private:
+  struct Rows {
+    Sessions sessions;
+    Leases leases;
+  };
   void sync(uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) apply(unsynced_[i], &durable_);
     unsynced_.erase(unsynced_.begin(), unsynced_.begin() + static_cast<std::ptrdiff_t>(count));
   }
 
   // As control/journal does it with rows.
-  static void apply(const Transaction& t, Sessions* to) {
-    transfer::Saved& saved = (*to)[t.session];
+  static void apply(const Transaction& t, Rows* to) {
+    if (t.lease) to->leases[t.lease->lease.name] = *t.lease;
+    if (t.session.empty()) return;
+    transfer::Saved& saved = to->sessions[t.session];
     const transfer::Batch& batch = t.batch;
     if (batch.record) {
       std::optional<transfer::Request> request = std::move(saved.record.request);
@@ -77,8 +88,8 @@ class Journal {
     }
   }
 
-  Sessions now_;
-  Sessions durable_;
+  Rows now_;
+  Rows durable_;
   std::vector<Transaction> unsynced_;
 };
 

@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   RunOptions options;
   std::string regressions = SLUICE_SIM_SEEDS;
   std::string broken = "none";
+  std::string course;
   uint64_t seed = 0;
   bool exhaustive = false;
   app.add_option("--seeds", options.seeds, "Run so many seeds")->capture_default_str();
@@ -41,6 +42,9 @@ int main(int argc, char** argv) {
   app.add_option("--break", broken, "Put in a deliberate defect: exit 0 only if it is found");
   app.add_option("--legs", options.legs, "Give each transfer so many legs, whatever its seed says")
       ->check(CLI::Range(1, 3));
+  app.add_option("--course", course,
+                 "What the session of each plan is, whatever its seed says: two-nodes, sources (of one "
+                 "destination), rivals (for one lease), grant (of a third node)");
   app.add_flag("--verbose", options.verbose, "Print every event (with --seed), or every seed");
   if (const auto parsed = sluice::arguments::parse_main(app, argc, argv); parsed.ended) return parsed.status;
 
@@ -50,12 +54,25 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "sluice-sim: --break {}: there are {}\n", broken, fmt::join(break_names(), ", "));
     return 2;
   }
+  if (!course.empty()) options.course = course_named(course, &known);
+  if (!known) {
+    fmt::print(stderr, "sluice-sim: --course {}: there are {}\n", course, fmt::join(course_names(), ", "));
+    return 2;
+  }
   if (*one) return run_one(seed, options);
   if (exhaustive) return run_exhaustive(options);
-  if (options.broken == Break::kNone) {
+  if (options.broken == Break::kNone && !options.course) {
     std::ifstream list(regressions);
     for (std::string line; std::getline(list, line);) {
-      if (!line.empty() && line[0] != '#') options.regressions.push_back(std::stoull(line));
+      if (line.empty() || line[0] == '#') continue;
+      RunOptions::Regression listed{.seed = std::stoull(line), .course = {}};
+      if (const size_t space = line.find(' '); space != std::string::npos)
+        listed.course = course_named(line.substr(space + 1), &known);
+      if (!known) {
+        fmt::print(stderr, "sluice-sim: {}: '{}' names no course\n", regressions, line);
+        return 2;
+      }
+      options.regressions.push_back(listed);
     }
   }
   return run_seeds(options);

@@ -1,4 +1,4 @@
-// The wire between the two nodes.
+// The wire between a destination and its sources.
 //
 // Pure. Each direction is a path of tools/wire: the very models of the emulator.
 // SPDX-License-Identifier: Apache-2.0
@@ -32,15 +32,17 @@ class Wire {
   void narrow(uint32_t carries_bytes) { carries_bytes_ = carries_bytes; }
   void blackhole(uint32_t node, uint64_t until_ns);
   uint64_t faults() const;
-  uint64_t frames() const { return directions_[0]->path.counters().in + directions_[1]->path.counters().in; }
+  uint64_t frames() const;
 
  private:
   struct Direction final : emulator::Path::Out {
-    Direction(const Plan& plan, uint32_t node, uint64_t seed)
-        : path(plan.path[node], seed), line(64U << 20), forger(plan, node) {}
+    Direction(const Plan& plan, uint32_t sender, uint32_t receiver, uint64_t seed)
+        : from(sender), to(receiver), path(plan.path[sender], seed), line(64U << 20), forger(plan, sender) {}
     void deliver(std::span<const uint8_t> bytes, uint64_t deliver_ns) override {
       line.add(bytes, deliver_ns);
     }
+    const uint32_t from;
+    const uint32_t to;
     emulator::Path path;
     emulator::DelayLine line;
     Forger forger;
@@ -50,14 +52,15 @@ class Wire {
     uint64_t too_long = 0;  // for a link in the middle
   };
   std::span<uint8_t> translate(std::span<const uint8_t> frame);
-  void plan_run(uint32_t node);
-  void run(uint32_t node);
+  void send(Direction& d, std::span<const uint8_t> frame);
+  void plan_run(Direction& d);
+  void run(Direction& d);
 
   const Plan& plan_;
   Scheduler& scheduler_;
   Trace& trace_;
   Arrive arrive_;
-  std::array<std::unique_ptr<Direction>, 2> directions_;
+  std::vector<std::unique_ptr<Direction>> directions_;  // between kSource and kDestination, both ways, first
   Nat nat_;
   std::vector<uint8_t> translated_;  // a frame that passes it
   bool healed_ = false;

@@ -55,7 +55,9 @@ Oracle::Oracle(const Plan& plan) : plan_(plan) {
     content_.emplace_back(plan.sizes[i]);
     generate(&content_.back(), mix(plan.seed + 977 * i));
     if (plan.holes) make_holes(&content_.back(), mix(plan.seed + 978 * i));
-    if (plan.source_changes_ns == 0 && plan.troubles.empty()) {
+    others_.emplace_back(plan.several.lie == Lie::kOtherFiles ? plan.sizes[i] : 0);
+    generate(&others_.back(), mix(plan.seed + 979 * (i + 1)));
+    if (plan.source_changes_ns == 0 && plan.several.changes_ns == 0 && plan.troubles.empty()) {
       changed_.emplace_back();
       continue;
     }
@@ -75,10 +77,14 @@ bool Oracle::same(uint32_t object, uint64_t offset, const uint8_t* data, uint64_
   const std::vector<uint8_t>& good = content_[object];
   if (offset + length > good.size()) return false;
   if (std::memcmp(good.data() + offset, data, length) == 0) return true;
-  if (!changed_now_.contains(object)) return false;
-  const std::vector<uint8_t>& other = changed_[object];
-  for (uint64_t i = 0; i < length; ++i) {
-    if (data[i] != good[offset + i] && data[i] != other[offset + i]) return false;
+  const auto& changed = changed_[object];
+  const auto& other = others_[object];
+  const bool may_change = changed_now_.contains(object);
+  for (uint64_t at = offset; at < offset + length; ++at) {
+    const uint8_t byte = data[at - offset];
+    const bool is_changed = may_change && byte == changed[at];
+    const bool is_other = !other.empty() && byte == other[at];
+    if (byte != good[at] && !is_changed && !is_other) return false;
   }
   return true;
 }
@@ -87,6 +93,7 @@ void Oracle::written(uint64_t inode, uint64_t offset, const uint8_t* data, uint6
   const auto object = objects_.find(inode);
   if (object == objects_.end()) return fail("a write to a file that is no destination");
   bytes_written_ += length;
+  if (const std::string wrong = owners_.wrong_writer(inode); !wrong.empty()) return fail(wrong);
   add_sectors(&written_[object->second], object->second, offset, length);
   if (!same(object->second, offset, data, length)) {
     fail(
@@ -197,8 +204,7 @@ void Oracle::check_files(FileSystem& files) {
     }
     if (number == 0 || is_taken(object, number)) return fail(fmt::format("file {} is not there", object));
     const std::vector<uint8_t>& now = files.inode(number)->now;
-    const bool old = now == content_[object];
-    if (!old && !(changed_now_.contains(object) && now == changed_[object])) {
+    if (mixed(object, now)) {
       return fail(fmt::format("file {} has other bytes than its source ({} of {} bytes)", object, now.size(),
                               content_[object].size()));
     }
@@ -207,7 +213,7 @@ void Oracle::check_files(FileSystem& files) {
 
 // ---- the wire --------------------------------------------------------------------------------------
 
-void Oracle::frame_leaves(std::span<const uint8_t> frame) {
+void Oracle::frame_leaves(uint32_t node, std::span<const uint8_t> frame) {
   if (frame.size() < kSluiceAt + kHeaderBytes || frame[12] != 8 || frame[13] != 0) return;
   const uint8_t* const sluice = frame.data() + kSluiceAt;
   if (sluice[1] != 0) return;  // not data
@@ -218,6 +224,7 @@ void Oracle::frame_leaves(std::span<const uint8_t> frame) {
     return fail("a data frame that cannot be");
   }
   payload_bytes_sent_ += length;
+  sent_by_[node] += length;
   if (plan_.agreed_protection() != wire::Protection::kCrc) {
     constexpr uint64_t kChance = 16;  // so few bytes may be the same by chance
     if (length >= kChance && same(static_cast<uint32_t>(object), offset, sluice + kHeaderBytes, length))
@@ -239,16 +246,17 @@ uint64_t Oracle::lane_burst() const {
   return (bits + bits / 100) * kPerSecond;
 }
 
-// A bucket that empties at the rate of the session.
-void Oracle::frame_built(uint64_t now_ns, uint64_t frame_bytes) {
-  const __uint128_t drained = static_cast<__uint128_t>(now_ns - paced_ns_) * plan_.rate_bps;
-  level_ = drained > level_ ? 0 : level_ - static_cast<uint64_t>(drained);
-  paced_ns_ = now_ns;
-  level_ += 8 * (frame_bytes + kWireOverheadBytes) * kPerSecond;
+// Of each source a bucket that empties at the rate of the session.
+void Oracle::frame_built(uint32_t node, uint64_t now_ns, uint64_t frame_bytes) {
+  auto& [paced_ns, level] = pace_[node];
+  const __uint128_t drained = static_cast<__uint128_t>(now_ns - paced_ns) * plan_.rate_bps;
+  level = drained > level ? 0 : level - static_cast<uint64_t>(drained);
+  paced_ns = now_ns;
+  level += 8 * (frame_bytes + kWireOverheadBytes) * kPerSecond;
   const uint64_t burst = plan_.legs * plan_.lanes * lane_burst();
-  if (level_ > burst) {
-    fail(fmt::format("frames leave faster than {} bit/s: {} bits too early", plan_.rate_bps,
-                     (level_ - burst) / kPerSecond));
+  if (level > burst) {
+    fail(fmt::format("frames leave {} faster than {} bit/s: {} bits too early", node_name(node),
+                     plan_.rate_bps, (level - burst) / kPerSecond));
   }
 }
 

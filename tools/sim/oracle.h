@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tools/sim/file_system.h"
+#include "tools/sim/owners.h"
 #include "tools/sim/plan.h"
 
 namespace sluice::sim {
@@ -34,9 +35,10 @@ class Oracle {
   }
   const std::string& failure() const { return failure_; }
 
-  // The source's files: as they were, and as they are after a change.
+  // The source's files: as they were, as they are after a change, and as a liar among several sources has
+  // them.
   const std::vector<uint8_t>& content(uint32_t object, uint32_t version) const {
-    return version == 0 ? content_[object] : changed_[object];
+    return version == 0 ? content_[object] : version == 1 ? changed_[object] : others_[object];
   }
   void source_changed(uint32_t object) { changed_now_.insert(object); }
   void misread() { misread_ = true; }
@@ -64,10 +66,13 @@ class Oracle {
     if (paused_[node].contains(session)) fail("a pause that was acknowledged is forgotten");
     if (cancelled_[node].contains(session)) fail("a cancel that was acknowledged is forgotten");
   }
+  // Of what may write at the destination where more than two nodes take part (owners.h).
+  Owners& owners() { return owners_; }
 
   // The destination's disk and journal.
-  void bind(uint64_t inode, uint32_t object) {
+  void bind(uint64_t inode, uint32_t object, const std::string& session) {
     objects_[inode] = object;
+    owners_.bind(inode, session);
     const auto nameless = nameless_.find(object);
     if (nameless != nameless_.end() && nameless->second != inode) nameless_.erase(nameless);
   }
@@ -125,15 +130,24 @@ class Oracle {
   void end_restored();
 
   // A data frame is handed to the source's device at this time; then, the frame as it leaves.
-  void frame_built(uint64_t now_ns, uint64_t frame_bytes);
+  void frame_built(uint32_t node, uint64_t now_ns, uint64_t frame_bytes);
   // A lane's pacer begins anew, or goes on with another share of the rate.
-  void share_changed() { level_ -= std::min(level_, lane_burst()); }
-  void frame_leaves(std::span<const uint8_t> frame);
+  void share_changed(uint32_t node) { pace_[node].level -= std::min(pace_[node].level, lane_burst()); }
+  void frame_leaves(uint32_t node, std::span<const uint8_t> frame);
   // At the end of a run that is done.
   void check_files(FileSystem& files);
 
   uint64_t payload_bytes_sent() const { return payload_bytes_sent_; }
+  // What a leg may have begun when another one brings it as well.
+  uint64_t window_bytes() const { return uint64_t{plan_.lanes} * (plan_.credit + 1) * plan_.extent_bytes; }
+  uint64_t payload_bytes_of(uint32_t node) const { return sent_by_[node]; }
   uint64_t bytes_written() const { return bytes_written_; }
+  // Of a replica whole, and never of two: where sources have different files.
+  bool mixed(uint32_t object, const std::vector<uint8_t>& now) const {
+    const bool other = plan_.several.lie == Lie::kOtherFiles && now == others_[object];
+    const bool changed = changed_now_.contains(object) && now == changed_[object];
+    return now != content_[object] && !other && !changed;
+  }
   static std::string final_name(uint32_t object) { return "file" + std::to_string(object); }
   static std::string temporary_name(uint32_t object) { return "." + final_name(object) + ".part"; }
 
@@ -146,14 +160,16 @@ class Oracle {
   std::string failure_;
   std::vector<std::vector<uint8_t>> content_;
   std::vector<std::vector<uint8_t>> changed_;
+  std::vector<std::vector<uint8_t>> others_;
   std::set<uint32_t> changed_now_;
   std::map<uint32_t, uint64_t> nameless_;  // inodes of unfinished files whose names were removed
   std::map<uint32_t, uint64_t> taken_;     // object -> inode
   bool misread_ = false;
   bool destination_forgot_ = false;  // it has lost its journal
   std::set<End> allowed_;
-  std::array<std::set<std::string>, 2> paused_;
-  std::array<std::set<std::string>, 2> cancelled_;
+  std::array<std::set<std::string>, kNodesMax> paused_;
+  std::array<std::set<std::string>, kNodesMax> cancelled_;
+  Owners owners_;
   std::map<uint64_t, uint32_t> objects_;              // inode at the destination -> object
   std::map<uint32_t, std::vector<uint8_t>> durable_;  // reported, by 512 bytes
   std::map<uint32_t, std::vector<uint8_t>> restored_;
@@ -161,9 +177,13 @@ class Oracle {
   std::set<uint32_t> done_;
   std::set<uint32_t> failed_;
   bool may_fail_ = false;
-  uint64_t paced_ns_ = 0;
-  uint64_t level_ = 0;  // of the bucket, in bits times 1e9
+  struct Pace {
+    uint64_t paced_ns = 0;
+    uint64_t level = 0;  // of the bucket, in bits times 1e9
+  };
+  std::array<Pace, kNodesMax> pace_;
   uint64_t payload_bytes_sent_ = 0;
+  std::array<uint64_t, kNodesMax> sent_by_{};
   uint64_t bytes_written_ = 0;
 };
 

@@ -264,7 +264,9 @@ void choose_codes(Plan* plan) {
 
 }  // namespace
 
-Plan make_plan(uint64_t seed) {
+Plan make_plan(uint64_t seed) { return make_plan(seed, course_of(seed)); }
+
+Plan make_plan(uint64_t seed, Course course) {
   Plan p;
   p.seed = seed;
   p.holes = seed % 5 == 2;
@@ -316,6 +318,7 @@ Plan make_plan(uint64_t seed) {
   choose_removals(&p);
   Random legs(seed, 15);
   if (legs.chance(80'000)) choose_legs(&p, static_cast<uint32_t>(legs.between(2, 3)));
+  choose_course(&p, course);
   return p;
 }
 

@@ -15,12 +15,11 @@
 #include "control/rate/mode.h"
 #include "dataplane/base/options/options.h"
 #include "dataplane/core/wire.h"
+#include "tools/sim/courses.h"
 #include "tools/wire/settings.h"
 
 namespace sluice::sim {
 
-inline constexpr uint32_t kSource = 0;
-inline constexpr uint32_t kDestination = 1;
 inline constexpr uint64_t kSourceVersion = 2;  // of a source file that did not change
 
 // What an operator does, to whatever the control of that node has under way.
@@ -58,6 +57,10 @@ enum class Break : uint8_t {
   kLostPause,           // a pause is acknowledged, and the journal never hears of it
   kNoInquiry,           // whoever was called never asks whether the session is still known
   kLostGrowth,          // files are offered that the source's journal never heard of
+  kNoLease,             // a destination does not look at leases
+  kReplayedGrant,       // a destination forgets which sessions were begun by a grant
+  kStolenGrant,         // a destination does not ask who shows a grant
+  kEndlessGrant,        // a destination looks at no time of a grant
 };
 Break break_named(const std::string& name, bool* known);
 std::vector<std::string> break_names();
@@ -105,6 +108,11 @@ struct DiskPlan {
 struct Plan {
   uint64_t seed = 0;
   Break broken = Break::kNone;
+  Course course = Course::kTwoNodes;
+  uint32_t sources = 1;  // nodes that have the files; one more is the destination
+  SourcesPlan several;
+  RivalsPlan rivals;
+  GrantPlan grant;
 
   std::vector<uint64_t> sizes;  // of the files
   uint32_t extent_bytes = 65536;
@@ -142,8 +150,9 @@ struct Plan {
   uint64_t resume_timeout_ns = 60'000'000'000;
   uint64_t keep_ns = 1'000'000'000'000;
 
-  std::array<emulator::Settings, 2> path;  // by the node that sends
-  std::array<uint64_t, 2> lost_frames{};   // bit n: the n-th UDP frame of that node is lost
+  // By the node that sends; a destination sends to all sources alike.
+  std::array<emulator::Settings, kNodesMax> path;
+  std::array<uint64_t, 2> lost_frames{};  // bit n: the n-th UDP frame of that node is lost
   // The path from the source carries IP datagrams of so many bytes, from a moment on; 0: of any size. What is
   // longer is lost, and nobody says so.
   uint32_t carries_bytes = 0;
@@ -166,7 +175,7 @@ struct Plan {
   uint64_t cut_notice_ns = 0;      // until an end knows of it
   uint64_t stall_per_million = 0;  // of a worker's loops and a control's ticks
   uint64_t stall_ns = 0;
-  std::array<DiskPlan, 2> disk;
+  std::array<DiskPlan, kNodesMax> disk;
   std::vector<Crash> crashes;
   std::vector<Action> actions;
   std::vector<LegDeath> leg_deaths;
@@ -187,16 +196,26 @@ struct Plan {
   uint64_t safety_ns = 500'000'000;  // faults end then
   uint64_t healed_ns_max = 120'000'000'000;
 
+  uint32_t nodes() const { return sources + 1; }
+  // Each other node is a source, and kDestination has a number among them.
+  uint32_t legs_of(uint32_t node) const {
+    return course == Course::kSources && node == kDestination ? sources : legs;
+  }
   uint64_t bytes() const { return std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}); }
   // Where nobody looks at the CRC, there is to be one.
   wire::Protection protection_of(uint32_t node) const {
-    return broken == Break::kNoCrcCheck ? wire::Protection::kCrc : protection[node];
+    return broken == Break::kNoCrcCheck ? wire::Protection::kCrc : protection[side_of(node)];
   }
   wire::Protection agreed_protection() const { return std::max(protection_of(0), protection_of(1)); }
   std::string text() const;  // every knob, a line each
 };
 
 Plan make_plan(uint64_t seed);
+// The same, but of this course, whatever the seed says.
+Plan make_plan(uint64_t seed, Course course);
+// More than two nodes, and what befalls them.
+void choose_course(Plan* plan, Course course);
+std::string course_text(const Plan& plan);
 // So many legs, and what befalls them.
 void choose_legs(Plan* plan, uint32_t legs);
 // What of it concerns protection; of sizes that are chosen already.

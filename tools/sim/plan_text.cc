@@ -27,6 +27,10 @@ constexpr BreakName kBreaks[] = {
     {Break::kNoInquiry, "no-inquiry"},
     {Break::kLostGrowth, "lost-growth"},
     {Break::kTrustJournal, "trust-journal"},
+    {Break::kNoLease, "no-lease"},
+    {Break::kReplayedGrant, "replayed-grant"},
+    {Break::kStolenGrant, "stolen-grant"},
+    {Break::kEndlessGrant, "endless-grant"},
 };
 
 }  // namespace
@@ -92,6 +96,7 @@ std::string Plan::text() const {
   if (legs != 1) out += fmt::format("legs {}\n", legs);
   for (const LegDeath& death : leg_deaths)
     out += fmt::format("leg {} dies at node {} at {} ns\n", death.leg, death.node, death.time_ns);
+  out += course_text(*this);
   out += troubles_text(*this);
   constexpr const char* kActs[] = {"pause", "continue", "cancel", "stop"};
   for (const Action& a : actions) {

@@ -58,8 +58,8 @@ uint8_t* SimQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uint3
                             const net::Buffer* owner, bool) {
   if (building_.size() >= net::kBurst) return nullptr;
   Pending& p = building_.emplace_back();
-  if (owner != nullptr && node_ == kSource) {
-    oracle_.frame_built(scheduler_.now_ns(), header_bytes + payload_bytes);
+  if (owner != nullptr && is_source(node_)) {
+    oracle_.frame_built(node_, scheduler_.now_ns(), header_bytes + payload_bytes);
   }
   if (owner == nullptr || caller_copies_) {  // all of the frame in one piece
     p.payload_bytes = header_bytes + payload_bytes;
@@ -77,7 +77,7 @@ void SimQueue::send(const Pending& p) {
   out_.assign(p.header, p.header + p.header_bytes);
   const uint8_t* const payload = p.payload != nullptr ? p.payload : p.copy.data();
   out_.insert(out_.end(), payload, payload + p.payload_bytes);
-  if (node_ == kSource) oracle_.frame_leaves(out_);
+  if (is_source(node_)) oracle_.frame_leaves(node_, out_);
   leave_(out_);
 }
 
@@ -128,7 +128,7 @@ board::PortInfo SimPort::info() const {
   p.frame_bytes_max = 9014;
   p.chunk_bytes_max_ip4 = 8896;
   p.chunk_bytes_max_ip6 = 8872;
-  p.workers = plan_.workers[node_];
+  p.workers = plan_.workers[side_of(node_)];
   p.extent_bytes_max = plan_.extent_bytes;
   p.rx_extents = plan_.rx_extents;
   p.tx_extents = plan_.tx_extents;

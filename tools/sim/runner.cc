@@ -49,15 +49,15 @@ Running* shared_running() {
   return page == MAP_FAILED ? nullptr : new (page) Running;
 }
 
-Plan plan_of(uint64_t seed, uint32_t legs) {
-  Plan plan = make_plan(seed);
-  if (legs != 0) choose_legs(&plan, legs);
+Plan plan_of(uint64_t seed, uint32_t legs, std::optional<Course> course) {
+  Plan plan = course ? make_plan(seed, *course) : make_plan(seed);
+  if (legs != 0 && plan.course == Course::kTwoNodes) choose_legs(&plan, legs);
   return plan;
 }
 
 void say_failure(const Plan& plan, const Outcome& out) {
-  fmt::print("FAILED seed {}: {}\n{}last events:\n{}replay: ./dev sim --seed {}\n", plan.seed, out.failure,
-             plan.text(), out.tail, plan.seed);
+  fmt::print("FAILED seed {}: {}\n{}last events:\n{}replay: ./dev sim --seed {} --course {}\n", plan.seed,
+             out.failure, plan.text(), out.tail, plan.seed, course_name(plan.course));
   std::fflush(stdout);
 }
 
@@ -137,12 +137,14 @@ int summary(const char* what, const Totals& t, double seconds, bool want_failure
       "reached: {} attempts, {} objects resumed, {} adoptions, {} renewals, {} pauses, {} queued, {} "
       "partings, {} grown lists, {} legs killed, {} "
       "inquiries, {} freezes, {} narrowed, {} objects failed, {} needs, {} rereads, {} syncs ({} failed), {} "
-      "read back, {} chunks decoded; traces "
-      "{:016x}\n",
+      "read back, {} chunks decoded; {} sessions of several sources done, {} ended and named a source; {} "
+      "leases taken, {} refused; {} grants taken, {} refused, {} shown twice; traces {:016x}\n",
       t.reached.attempts, t.reached.resumed, t.reached.adoptions, t.reached.renewals, t.reached.pauses,
       t.reached.queued, t.reached.partings, t.reached.growths, t.reached.legs_killed, t.reached.inquiries,
       t.reached.freezes, t.reached.narrowed, t.reached.objects_failed, t.reached.needs, t.reached.rereads,
-      t.reached.syncs, t.reached.failed_syncs, t.reached.read_backs, t.reached.decoded_chunks, t.hash);
+      t.reached.syncs, t.reached.failed_syncs, t.reached.read_backs, t.reached.decoded_chunks,
+      t.reached.of_several, t.reached.liars_named, t.reached.leases_taken, t.reached.leases_refused,
+      t.reached.grants_taken, t.reached.grants_refused, t.reached.grants_shown_twice, t.hash);
   fmt::print(
       "{} {}: {:.0f}/min, {:.0f} s of virtual time, {} faults injected, {} crashes, {:.1f} MiB, {} ended "
       "with a named reason, {} failures\n",
@@ -158,7 +160,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }  // namespace
 
 int run_one(uint64_t seed, const RunOptions& options) {
-  Plan plan = plan_of(seed, options.legs);
+  Plan plan = plan_of(seed, options.legs, options.course);
   plan.broken = options.broken;
   fmt::print("{}", plan.text());
   std::fflush(stdout);
@@ -182,18 +184,20 @@ int run_one(uint64_t seed, const RunOptions& options) {
 int run_seeds(const RunOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const bool broken = options.broken != Break::kNone;
-  const auto run_seed = [&](uint64_t seed, bool twice, Totals* totals, uint32_t legs) {
-    Plan plan = plan_of(seed, legs);
+  const auto run_seed = [&](uint64_t seed, bool twice, Totals* totals, uint32_t legs,
+                            std::optional<Course> course) {
+    Plan plan = plan_of(seed, legs, course);
     plan.broken = options.broken;
     const bool good = run_into(plan, twice, broken, totals);
     if (options.verbose || (broken && !good)) fmt::print("seed {} {}\n", seed, good ? "held" : "failed");
     return good;
   };
   Totals all;
-  for (const uint64_t seed : options.regressions) {
-    run_seed(seed, true, &all, options.legs);
-    // What the seed was listed for it had with one leg.
-    if (options.legs == 0 && make_plan(seed).legs != 1) run_seed(seed, true, &all, 1);
+  for (const auto& [seed, course] : options.regressions) {
+    // What was listed by its seed alone it had with two nodes, and one leg.
+    const Course of = course.value_or(Course::kTwoNodes);
+    run_seed(seed, true, &all, options.legs, of);
+    if (options.legs == 0 && make_plan(seed, of).legs != 1) run_seed(seed, true, &all, 1, of);
   }
   all.add(in_processes(options.jobs, [&](uint32_t job) {
     Totals totals;
@@ -202,7 +206,7 @@ int run_seeds(const RunOptions& options) {
       const uint64_t of_this_process = i / options.jobs;
       // A deliberate defect needs to be found once.
       const bool twice = of_this_process % options.twice_every == 0 && !broken;
-      if (!run_seed(seed, twice, &totals, options.legs) && broken) break;
+      if (!run_seed(seed, twice, &totals, options.legs, options.course) && broken) break;
       if (job == 0 && of_this_process % 10'000 == 9'999) {
         fmt::print("... {} seeds of this process, {} failures, {:.0f} s\n", totals.runs, totals.failures,
                    seconds_since(begin));

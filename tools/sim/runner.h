@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,12 @@ struct RunOptions {
   uint32_t legs = 0;  // of each transfer; 0: as its seed says
   bool verbose = false;
   Break broken = Break::kNone;
-  std::vector<uint64_t> regressions;
+  std::optional<Course> course;  // of each plan; nothing: as its seed says
+  struct Regression {
+    uint64_t seed = 0;
+    std::optional<Course> course;
+  };
+  std::vector<Regression> regressions;
 };
 
 // Exit statuses: 0 when all held; with a deliberate defect, 0 when it was found.

@@ -9,7 +9,7 @@
 namespace sluice::sim {
 
 Session::Session(Host& host, const transfer::Settings& settings, std::unique_ptr<transfer::Transfer> transfer)
-    : host_(host), settings_(settings), transfer_(std::move(transfer)) {
+    : host_(host), settings_(settings), transfer_(std::move(transfer)), lies_(host.plan.seed, 60) {
   for (uint32_t i = 0; i < transfer_->legs(); ++i)
     legs_.push_back(std::make_unique<SessionLeg>(*this, transfer::LegId(i)));
 }
@@ -83,7 +83,7 @@ void Session::perform(const transfer::Call& e) {
   }
   if (transfer_->leg(e.leg).moving()) ++host_.trace.reached.renewals;
   CHECK(leg(e.leg).calling == 0, "one call of a leg at a time");
-  leg(e.leg).calling = host_.streams->call(host_.node, e.words);
+  leg(e.leg).calling = host_.streams->call(host_.node, peer_of(e.leg), e.words);
 }
 
 void Session::call_ended(Streams::Id id, bool open) {
@@ -98,8 +98,8 @@ void Session::call_ended(Streams::Id id, bool open) {
       .rtt_ns = host_.streams->rtt_ns()});
 }
 
-void Session::peer_called(Streams::Id id, const transfer::Hello& hello) {
-  SessionLeg& its = leg(transfer::LegId(hello.leg));
+void Session::peer_called(Streams::Id id, const std::string& peer, const transfer::Hello& hello) {
+  SessionLeg& its = leg(*transfer_->leg_to(peer, hello.leg));
   if (its.waiting != 0) host_.streams->hang_up(host_.node, its.waiting);
   its.waiting = id;
   its.unread.clear();
@@ -127,7 +127,7 @@ void Session::perform(const transfer::Send& e) {
   if (const auto* state = std::get_if<transfer::ObjectState>(&e.message); state && !state->held.empty())
     ++host_.trace.reached.resumed;
   tell_oracle_what_is_said(e.message);
-  host_.streams->send(host_.node, leg(e.leg).stream, e.message);
+  host_.streams->send(host_.node, leg(e.leg).stream, lied(e.message));
 }
 
 void Session::perform(const transfer::HangUp& e) {

@@ -35,7 +35,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   void set_board(board::BoardFlows* flows, uint64_t generation);
   void tick();  // the board's, while it has flows; and timers
   // A connection of this transfer: the peer's call, or ours.
-  void peer_called(Streams::Id id, const transfer::Hello& hello);
+  void peer_called(Streams::Id id, const std::string& peer, const transfer::Hello& hello);
   bool owns(Streams::Id id) const {
     return std::ranges::any_of(legs_, [id](const auto& leg) { return leg->owns(id); });
   }
@@ -80,6 +80,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   bool sources_open_ = false;
   std::optional<size_t> listed_;  // files of a list that is read
   uint32_t holding_ = 0;          // writes under way of a pause, or of its end
+  Random lies_;
 
   void run();
   void arm();
@@ -132,12 +133,15 @@ class Session final : public std::enable_shared_from_this<Session> {
     });
   }
   SessionLeg& leg(transfer::LegId leg) { return *legs_[leg.value()]; }
+  uint32_t peer_of(transfer::LegId leg) const { return node_named(transfer_->leg(leg).peer_name()); }
+  void judge_beginning();  // files are made, or flows opened
   SessionLeg& leg_of(Streams::Id id) {
     return **std::ranges::find_if(legs_, [id](const auto& each) { return each->owns(id); });
   }
 
   // Files (session_sources.cc), the journal (session_files.cc)
   catalog::File source_file(const std::string& path, uint32_t number) const;
+  transfer::Message lied(transfer::Message message);
   void perform(const transfer::OpenSources& e);
   void perform(const transfer::ReadList& e);
   void perform(const transfer::ReopenSources& e);

@@ -147,7 +147,15 @@ void Session::perform(const transfer::OpenFlow& e) {
     ++host_.trace.reached.narrowed;
   }
   host_.oracle.moves(host_.node, transfer_->id());
-  if (host_.node == kSource) host_.oracle.share_changed();
+  judge_beginning();
+  if (is_source(host_.node)) host_.oracle.share_changed(host_.node);
+}
+
+void Session::judge_beginning() {
+  if (host_.node != kDestination) return;
+  const std::string wrong =
+      host_.oracle.owners().begins(transfer_->id(), peer_of(transfer::LegId(0)), host_.unix_ns());
+  if (!wrong.empty()) host_.oracle.fail(wrong);
 }
 
 void Session::perform(const transfer::CloseFlow& e) {
@@ -191,7 +199,8 @@ void Session::check_renewal(const SessionLeg& its) {
   const uint64_t bound_ns = legs_.size() == 1 ? 2'500'000'000 : 15'000'000'000;
   if (!transfer_->initiator() || host_.plan.freeze.ns != 0) return;  // it may have ended, or stand still
   const transfer::Leg& leg = transfer_->leg(its.id());
-  const uint64_t since_ns = std::max(leg.stream().down_since_ns(), host_.streams->disturbed_ns());
+  const uint64_t disturbed_ns = host_.streams->disturbed_ns(host_.node, peer_of(its.id()));
+  const uint64_t since_ns = std::max(leg.stream().down_since_ns(), disturbed_ns);
   if (leg.phase() != transfer::LegPhase::kMoving || leg.stream().up() || since_ns > host_.now_ns()) return;
   if (host_.now_ns() - since_ns > bound_ns)
     host_.oracle.fail("data moves, both controls are there, and nobody renews the control stream");
@@ -261,7 +270,7 @@ void Session::perform(const transfer::OpenObject& e) {
     return answer(opened);
   }
   const uint64_t inode = inode_of(e.object);
-  if (host_.node == kDestination) host_.oracle.bind(inode, e.object.value());
+  if (host_.node == kDestination) host_.oracle.bind(inode, e.object.value(), transfer_->id());
   const uint32_t direct = host_.plan.direct ? uint32_t{board::kObjectDirect} : 0;
   if (!host_.dataplane->open_object(*slot_, e.object, e.flags | direct, host_.disk.open(inode),
                                     e.size_bytes)) {

@@ -79,6 +79,7 @@ Result<catalog::FileIdentity> Session::create(const catalog::File& file) {
 }
 
 void Session::perform(const transfer::CreateFiles& e) {
+  judge_beginning();
   later(
       kFileNs, Host::IfKilled::kFate, [] {},
       [this, e] {
@@ -300,6 +301,8 @@ void Session::perform(const transfer::WriteJournal& e) {
     if (held && transfer_->pausing()) host_.oracle.paused(host_.node, transfer_->id(), true);
     if (written.entry == transfer::Entry::kCancelled) host_.oracle.cancelled(host_.node, transfer_->id());
     if (gives_up) host_.oracle.given_up();
+    if (written.entry == transfer::Entry::kEnded && host_.node == kDestination)
+      host_.oracle.owners().ended(transfer_->id());
     post(written);
   };
   if (broken(Break::kLostPause) && e.entry == transfer::Entry::kHeld) {

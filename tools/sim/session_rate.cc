@@ -17,7 +17,8 @@ void Session::perform(const transfer::SetRate& e) {
   if (rate_bps == 0 && host_.now_ns() < heard_ns + rate::Silence::kStopNs)
     host_.oracle.fail("a source falls silent though its peer is heard");
   // What it owes, and what it may catch up, is of its old share.
-  if ((flows.size() > 1 || legs_.size() > 1) && change_bps > before_bps / 20) host_.oracle.share_changed();
+  if ((flows.size() > 1 || legs_.size() > 1) && change_bps > before_bps / 20)
+    host_.oracle.share_changed(host_.node);
 }
 
 }  // namespace sluice::sim

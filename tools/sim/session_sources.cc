@@ -47,6 +47,19 @@ catalog::File Session::source_file(const std::string& path, uint32_t number) con
           .holes = packed ? std::vector<base::Range>() : holes_of(inode.now)};
 }
 
+// A source whose memory, or owner, is bad: what it says that it has read is not what it sends.
+transfer::Message Session::lied(transfer::Message message) {
+  auto* const said = std::get_if<transfer::ExtentDigests>(&message);
+  const SourcesPlan& plan = host_.plan.several;
+  if (said == nullptr || plan.lie != Lie::kWrongDigests || plan.liar != host_.node) return message;
+  for (uint64_t& digest : said->digests) {
+    if (!lies_.chance(200'000)) continue;
+    digest ^= 1;
+    host_.trace.add(host_.now_ns(), host_.node, "lies", said->object.value(), said->offset);
+  }
+  return message;
+}
+
 void Session::perform(const transfer::OpenSources& e) {
   std::vector<catalog::File> files;
   size_t count = e.paths.size();

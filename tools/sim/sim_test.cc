@@ -102,6 +102,30 @@ TEST(Journal, APowerfulCommitMakesThoseBeforeItDurable) {
   EXPECT_EQ(journal.sessions().at("a").files.size(), 1U);
 }
 
+TEST(Plan, ACourseChangesNothingOfASessionBetweenTwoNodes) {
+  for (uint64_t seed = 1; seed < 200; ++seed) {
+    const Plan plan = make_plan(seed);
+    EXPECT_EQ(plan.course, course_of(seed));
+    if (plan.course == Course::kTwoNodes) EXPECT_EQ(plan.text(), make_plan(seed, Course::kTwoNodes).text());
+  }
+}
+
+TEST(Plan, OfSeveralSourcesOneIsAsItShouldBe) {
+  uint64_t lies = 0;
+  for (uint64_t seed = 1; seed < 500; ++seed) {
+    const Plan plan = make_plan(seed, Course::kSources);
+    const SourcesPlan& s = plan.several;
+    bool good = false;
+    for (uint32_t node = 0; node < plan.nodes(); ++node) {
+      good |= is_source(node) && (s.lie == Lie::kNone || s.liar != node) &&
+              (s.changes_ns == 0 || s.changes != node) && (s.dies_ns == 0 || s.dies != node);
+    }
+    EXPECT_TRUE(good) << plan.text();
+    lies += s.lie == Lie::kNone ? 0 : 1;
+  }
+  EXPECT_GT(lies, 50U);
+}
+
 TEST(Plan, OneSeedFixesEverything) {
   EXPECT_EQ(make_plan(7).text(), make_plan(7).text());
   EXPECT_NE(make_plan(7).text(), make_plan(8).text());

@@ -13,16 +13,21 @@ uint64_t Streams::latency_ns() {
   return plan_.stream_latency_ns + (jitter_ns > 0 ? random_.below(jitter_ns) : 0);
 }
 
-Streams::Id Streams::call(uint32_t node, std::vector<transfer::Message> words) {
+uint32_t Streams::caller(Id id) const {
+  const auto at = connections_.find(id);
+  return at == connections_.end() ? kSource : at->second.caller;
+}
+
+Streams::Id Streams::call(uint32_t node, uint32_t to, std::vector<transfer::Message> words) {
   const Id id = next_++;
-  connections_[id] = {.caller = node};
+  connections_[id] = {.caller = node, .called = to};
   connections_[id].open[node] = true;
-  scheduler_.after(3 * latency_ns(), [this, node, id, said = std::move(words)] {
+  scheduler_.after(3 * latency_ns(), [this, node, to, id, said = std::move(words)] {
     const auto at = connections_.find(id);
     if (at == connections_.end() || !at->second.open[node]) return;
-    const bool open = ends_.alive(1 - node) && !at->second.cut;
-    at->second.open[1 - node] = open;
-    at->second.arrives_ns = {scheduler_.now_ns(), scheduler_.now_ns()};
+    const bool open = ends_.alive(to) && !at->second.cut;
+    at->second.open[to] = open;
+    at->second.arrives_ns.fill(scheduler_.now_ns());
     trace_.add(scheduler_.now_ns(), node, open ? "connected" : "not connected", id);
     if (!open) connections_.erase(at);
     ends_.call_ended(node, id, open);
@@ -36,14 +41,14 @@ void Streams::send(uint32_t node, Id id, transfer::Message message) {
   const auto at = connections_.find(id);
   if (at == connections_.end() || !at->second.open[node]) return;
   trace_.add(scheduler_.now_ns(), node, message_name(message).data(), id);
-  if (!at->second.open[1 - node] &&
-      ends_.alive(1 - node)) {  // a machine that was away knows of no connection
+  const uint32_t to = at->second.other(node);
+  if (!at->second.open[to] && ends_.alive(to)) {  // a machine that was away knows of no connection
     scheduler_.after(latency_ns(), [this, node, id] { end(node, id); });
     return;
   }
   uint64_t& arrives = at->second.arrives_ns[node];
   arrives = std::max(arrives, scheduler_.now_ns() + latency_ns());
-  scheduler_.at(arrives, [this, id, to = 1 - node, m = std::move(message)] {
+  scheduler_.at(arrives, [this, id, to, m = std::move(message)] {
     const auto found = connections_.find(id);
     if (found == connections_.end() || found->second.cut || !found->second.open[to]) return;
     if (ends_.alive(to)) ends_.message(to, id, m);
@@ -66,7 +71,7 @@ void Streams::end(uint32_t node, Id id) {
   const auto at = connections_.find(id);
   if (at == connections_.end() || !at->second.open[node]) return;
   at->second.open[node] = false;
-  if (!at->second.open[1 - node]) connections_.erase(at);
+  if (!at->second.open[at->second.other(node)]) connections_.erase(at);
   if (ends_.alive(node)) ends_.ended(node, id);
 }
 
@@ -74,12 +79,13 @@ void Streams::hang_up(uint32_t node, Id id) {
   const auto at = connections_.find(id);
   if (at == connections_.end() || !at->second.open[node]) return;
   at->second.open[node] = false;
-  if (!at->second.open[1 - node]) {
+  const uint32_t other = at->second.other(node);
+  if (!at->second.open[other]) {
     connections_.erase(at);
     return;
   }
   const uint64_t arrives = std::max(at->second.arrives_ns[node], scheduler_.now_ns() + latency_ns());
-  scheduler_.at(arrives, [this, id, other = 1 - node] { end(other, id); });
+  scheduler_.at(arrives, [this, id, other] { end(other, id); });
 }
 
 void Streams::cut() {
@@ -89,7 +95,8 @@ void Streams::cut() {
     connection.cut = true;
     ++cuts_;
     trace_.add(scheduler_.now_ns(), kSource, "cut", id);
-    for (uint32_t node = 0; node < 2; ++node) {
+    for (const uint32_t node :
+         {std::min(connection.caller, connection.called), std::max(connection.caller, connection.called)}) {
       const uint64_t notice_ns = plan_.cut_notice_ns > 0 ? random_.below(plan_.cut_notice_ns) : 0;
       scheduler_.after(1000 + notice_ns, [this, node, id] { end(node, id); });
     }
@@ -107,7 +114,7 @@ void Streams::died(uint32_t node, bool silently) {
       continue;
     }
     connection.open[node] = false;
-    if (!connection.open[1 - node]) connections_.erase(id);
+    if (!connection.open[connection.other(node)]) connections_.erase(id);
   }
 }
 

@@ -1,4 +1,4 @@
-// The control connections between the two nodes.
+// The control connections between the nodes.
 //
 // Pure. A connection is ordered and reliable while it lives; cut, it loses what is on its way, and its ends
 // learn of it later. A process that dies takes its connections with it; a machine that dies says nothing at
@@ -36,15 +36,18 @@ class Streams {
   Streams(const Plan& plan, Scheduler& scheduler, Trace& trace, Ends ends);
 
   // call_ended() comes later. `words` are on their way to the other node by then.
-  Id call(uint32_t node, std::vector<transfer::Message> words);
+  Id call(uint32_t node, uint32_t to, std::vector<transfer::Message> words);
   uint64_t rtt_ns() const { return 2 * plan_.stream_latency_ns; }  // at the least
+  uint32_t caller(Id id) const;                                    // of a connection that is there
   void send(uint32_t node, Id id, transfer::Message message);
   void hang_up(uint32_t node, Id id);  // what was sent still arrives
   void cut();                          // all of them: both ends learn of it after a while
   void died(uint32_t node, bool silently);
   void started(uint32_t /*node*/) { disturbed_ns_ = scheduler_.now_ns(); }
   // The last time when something happened for which a connection may be missing: both nodes serve since then.
-  uint64_t disturbed_ns() const { return ends_.serves(0) && ends_.serves(1) ? disturbed_ns_ : UINT64_MAX; }
+  uint64_t disturbed_ns(uint32_t one, uint32_t other) const {
+    return ends_.serves(one) && ends_.serves(other) ? disturbed_ns_ : UINT64_MAX;
+  }
   void heal() { healed_ = true; }
   // What both ends of a connection have, and of each other connection another one; nothing once this end is
   // over.
@@ -55,9 +58,11 @@ class Streams {
  private:
   struct Connection {
     uint32_t caller = 0;
+    uint32_t called = 0;
     bool cut = false;
-    std::array<bool, 2> open{};            // as that node sees it
-    std::array<uint64_t, 2> arrives_ns{};  // its last message
+    std::array<bool, kNodesMax> open{};            // as that node sees it
+    std::array<uint64_t, kNodesMax> arrives_ns{};  // its last message
+    uint32_t other(uint32_t node) const { return node == caller ? called : caller; }
   };
   uint64_t latency_ns();
   void end(uint32_t node, Id id);

@@ -15,7 +15,7 @@ bool goes_on(const Host& host, const std::string& id) {
 
 }  // namespace
 
-void Unaware::look(const std::array<std::unique_ptr<Host>, 2>& hosts, uint64_t now_ns, Oracle& oracle) {
+void Unaware::look(const std::vector<std::unique_ptr<Host>>& hosts, uint64_t now_ns, Oracle& oracle) {
   std::map<std::pair<uint32_t, std::string>, uint64_t> found;
   for (uint32_t node = 0; node < hosts.size(); ++node) {
     const Host& here = *hosts[node];

@@ -5,12 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tools/sim/control.h"
 
@@ -22,7 +22,7 @@ class Unaware {
   static constexpr uint64_t kBoundNs = 60'000'000'000;
 
   // Once nothing is in the way any more, as often as one likes.
-  void look(const std::array<std::unique_ptr<Host>, 2>& hosts, uint64_t now_ns, Oracle& oracle);
+  void look(const std::vector<std::unique_ptr<Host>>& hosts, uint64_t now_ns, Oracle& oracle);
 
  private:
   std::map<std::pair<uint32_t, std::string>, uint64_t> since_ns_;

@@ -7,8 +7,8 @@ namespace sluice::sim {
 
 World::World(const Plan& plan, bool print) : plan_(plan), oracle_(plan_), random_(plan.seed, 50) {
   trace_.print(print);
-  for (uint32_t node = 0; node < 2; ++node) {
-    hosts_[node] = std::make_unique<Host>(plan_, node, scheduler_, trace_, oracle_);
+  for (uint32_t node = 0; node < plan_.nodes(); ++node) {
+    hosts_.push_back(std::make_unique<Host>(plan_, node, scheduler_, trace_, oracle_));
     hosts_[node]->crash_here = [this, node](Random& random) {
       const auto kind = static_cast<CrashKind>(random.below(3));
       const uint64_t down_ns = random.scale(1'000'000, 300'000'000);
@@ -36,29 +36,32 @@ World::World(const Plan& plan, bool print) : plan_(plan), oracle_(plan_), random
                             const transfer::Message& m) { hosts_[node]->control->message(id, m); },
           .ended = [this](uint32_t node, Streams::Id id) { hosts_[node]->control->stream_ended(id); }});
   for (auto& host : hosts_) host->streams = streams_.get();
-  make_source();
+  for (uint32_t node = 0; node < plan_.nodes(); ++node)
+    if (is_source(node)) make_source(node);
+  begin_course();
 }
 
 World::~World() = default;
 
-void World::make_source() {
-  FileSystem& files = hosts_[kSource]->files;
+void World::make_source(uint32_t node) {
+  const bool other = plan_.several.lie == Lie::kOtherFiles && plan_.several.liar == node;
+  FileSystem& files = hosts_[node]->files;
   for (uint32_t i = 0; i < plan_.sizes.size(); ++i) {
     const uint64_t number = files.create(Oracle::final_name(i));
     files.resize(number, plan_.sizes[i]);
-    files.inode(number)->now = oracle_.content(i, 0);
+    files.inode(number)->now = oracle_.content(i, other ? 2 : 0);
     files.set_durable(number);
     files.inode(number)->version = kSourceVersion;
   }
   files.sync_directory();
 }
 
-void World::change_source() {
+void World::change_source(uint32_t node) {
   if (healed_) return;
   oracle_.allow(End::kIntegrity);
   oracle_.allow_failures();
-  trace_.add(scheduler_.now_ns(), kSource, "source changes");
-  FileSystem& files = hosts_[kSource]->files;
+  trace_.add(scheduler_.now_ns(), node, "source changes");
+  FileSystem& files = hosts_[node]->files;
   for (uint32_t i = 0; i < plan_.sizes.size(); ++i) {
     oracle_.source_changed(i);
     const uint64_t number = files.find(Oracle::final_name(i));
@@ -72,7 +75,7 @@ void World::change_source() {
 
 void World::start_dataplane(uint32_t node) {
   Host& host = *hosts_[node];
-  if (host.dataplane != nullptr || scheduler_.now_ns() < down_[node].dataplane_ns) return;
+  if (host.dataplane != nullptr || gone_[node] || scheduler_.now_ns() < down_[node].dataplane_ns) return;
   trace_.add(scheduler_.now_ns(), node, "dataplane starts");
   streams_->started(node);
   host.dataplane = std::make_unique<Dataplane>(
@@ -88,7 +91,7 @@ void World::start_dataplane(uint32_t node) {
 
 void World::start_control(uint32_t node) {
   Host& host = *hosts_[node];
-  if (host.control != nullptr || scheduler_.now_ns() < down_[node].control_ns) return;
+  if (host.control != nullptr || gone_[node] || scheduler_.now_ns() < down_[node].control_ns) return;
   trace_.add(scheduler_.now_ns(), node, "control starts");
   streams_->started(node);
   host.control = std::make_shared<Control>(host);
@@ -140,9 +143,11 @@ void World::check_lag() {
   // Only a control that was always there, and whose disk did not fail, can be held to it.
   if (down_[kDestination].control_life != 1 || host.control == nullptr || host.sync_errors > 0) return;
   if (plan_.stall_per_million > 0 || plan_.freeze.ns > 0 || plan_.removed_ns > 0) return;
+  if (plan_.course != Course::kTwoNodes) return;
   // What is durable is known here by what it told the source.
   const uint64_t now_ns = scheduler_.now_ns();
-  if (now_ns < streams_->disturbed_ns() || now_ns - streams_->disturbed_ns() < 500'000'000) return;
+  const uint64_t disturbed_ns = streams_->disturbed_ns(kSource, kDestination);
+  if (now_ns < disturbed_ns || now_ns - disturbed_ns < 500'000'000) return;
   const uint64_t commits = (plan_.growing ? 5 : 4) * plan_.sizes.size() + 3;
   const uint64_t wait_ns = plan_.sync_lag_ns + 25'000'000 + 4 * plan_.tick_ns +
                            3 * (d.sync_ns + d.sync_jitter_ns) + 2 * commits * d.commit_ns;
@@ -169,60 +174,6 @@ void World::crash(uint32_t node, CrashKind kind, uint64_t down_ns) {
   if (node != kDestination) return;
   oracle_.power_lost(host.files);
   change_volume();
-}
-
-// ---- operators -----------------------------------------------------------------------------------
-
-void World::act(const Action& action) {
-  Host& host = *hosts_[action.node];
-  if (healed_ || host.control == nullptr) return;
-  trace_.add(scheduler_.now_ns(), action.node, "operator", static_cast<uint64_t>(action.act));
-  switch (action.act) {
-    case Act::kPause:
-      ++trace_.reached.pauses;
-      return host.control->pause();
-    case Act::kContinue:
-      return host.control->go_on();
-    case Act::kCancel:
-      oracle_.allow(End::kCancelled);
-      return host.control->cancel();
-    case Act::kStop:
-      host.control->stop();
-      return finish_stop(action.node);
-  }
-}
-
-// A control that ends in order waits for what is under way; then it is started again.
-void World::finish_stop(uint32_t node) {
-  Host& host = *hosts_[node];
-  if (host.control == nullptr) return;  // it was killed meanwhile
-  if (host.control->stopped()) return kill_control(node, 1'000'000, false);
-  scheduler_.after(1'000'000, [this, node, life = down_[node].control_life] {
-    if (down_[node].control_life == life) finish_stop(node);
-  });
-}
-
-// The initiator's operator asks again when that came to nothing before it began; once all is healed, both
-// continue what is held.
-void World::operate() {
-  constexpr uint64_t kOperatorNs = 50'000'000;
-  scheduler_.after(kOperatorNs, [this] { operate(); });
-  for (uint32_t node = 0; healed_ && node < 2; ++node) {
-    if (hosts_[node]->control != nullptr) hosts_[node]->control->go_on();
-  }
-  if (healed_) unaware_.look(hosts_, scheduler_.now_ns(), oracle_);
-  if (journal_lost_) return;
-  Host& host = *hosts_[plan_.initiator];
-  if (host.control == nullptr || !host.control->quiet() || host.control->stopped()) return;
-  const auto saved = host.journal.sessions().find(asked_id_);
-  const bool known = asked_ != 0 && saved != host.journal.sessions().end();
-  if (known && transfer::has_ended(saved->second.record.state)) {
-    const transfer::Record& record = saved->second.record;
-    const bool began = transfer::agreement_of(record) != nullptr;
-    if (record.state != transfer::RecordState::kFailed || began) return;
-  }
-  asked_id_ = fmt::format("{:032x}", ++asked_ + (plan_.seed << 8));
-  host.control->ask(asked_id_);
 }
 
 // ---- the course of a run -----------------------------------------------------------------------------
@@ -267,11 +218,12 @@ void World::schedule() {
   }
   schedule_losses();
   if (plan_.source_changes_ns > 0) {
-    scheduler_.at(started_ns_ + plan_.source_changes_ns, [this] { change_source(); });
+    scheduler_.at(started_ns_ + plan_.source_changes_ns, [this] { change_source(kSource); });
   }
   for (const Trouble& t : plan_.troubles) {
     scheduler_.at(started_ns_ + t.time_ns, [this, &t] { trouble(t); });
   }
+  schedule_course();
   scheduler_.at(started_ns_ + plan_.safety_ns, [this] { heal(); });
 }
 
@@ -280,7 +232,7 @@ void World::heal() {
   trace_.add(scheduler_.now_ns(), kSource, "healed");
   wire_->heal();
   streams_->heal();
-  for (uint32_t node = 0; node < 2; ++node) {
+  for (uint32_t node = 0; node < plan_.nodes(); ++node) {
     hosts_[node]->disk.faults = false;
     down_[node].dataplane_ns = down_[node].control_ns = 0;
     start_dataplane(node);
@@ -289,8 +241,8 @@ void World::heal() {
 }
 
 // How the transfer that was asked for last has ended, as the node's journal has it.
-End World::end_of(uint32_t node) const {
-  const auto saved = hosts_[node]->journal.sessions().find(asked_id_);
+End World::end_of(uint32_t node, const std::string& id) const {
+  const auto saved = hosts_[node]->journal.sessions().find(id);
   if (saved == hosts_[node]->journal.sessions().end()) return End::kNone;
   const transfer::Record& record = saved->second.record;
   switch (record.state) {
@@ -305,24 +257,26 @@ End World::end_of(uint32_t node) const {
   }
 }
 
+// One that was stopped is started again, and may have a session in its journal.
+bool World::is_quiet(const std::unique_ptr<Host>& host) {
+  return host->control != nullptr && host->control->quiet() && !host->control->stopped();
+}
+
 // Nothing is under way at either node: also no end that waits for one that is gone.
 bool World::over() const {
   if (!oracle_.failure().empty()) return true;
+  if (plan_.course != Course::kTwoNodes) return course_is_over();
   const End end = end_of(plan_.initiator);
   if (!journal_lost_ && (end == End::kNone || (end == End::kFailed && !unconfirmed()))) return false;
   if (journal_lost_ && !healed_) return false;  // what was called may be down
-  return std::all_of(hosts_.begin(), hosts_.end(),
-                     // One that was stopped is started again, and may have a session in its journal.
-                     [](const auto& host) {
-                       return host->control != nullptr && host->control->quiet() && !host->control->stopped();
-                     });
+  return std::all_of(hosts_.begin(), hosts_.end(), is_quiet);
 }
 
 // Events without any time between them: somebody is busy with nothing.
 constexpr uint64_t kAtOnceMax = 100'000;
 
 Outcome World::run() {
-  for (uint32_t node = 0; node < 2; ++node) {
+  for (uint32_t node = 0; node < plan_.nodes(); ++node) {
     start_dataplane(node);
     start_control(node);
   }
@@ -341,33 +295,34 @@ Outcome World::run() {
   return out;
 }
 
+void World::judge_ends(const Outcome& out) {
+  const End peers = end_of(1 - plan_.initiator);
+  if (unconfirmed()) oracle_.allow(end_of(kSource));
+  if (!journal_lost_) oracle_.ended(out.end);
+  // A cancel may overtake the end of the other node, and an end may overtake it.
+  // A node that was called and agreed upon nothing keeps no record.
+  bool agree = peers == out.end || (peers == End::kNone && out.end != End::kDone);
+  // A source that has lost its CRCs cannot vouch for a copy once its files have changed.
+  agree |= oracle_.may_end(End::kIntegrity) && out.end != End::kNone && peers != End::kNone;
+  // In the first case there is no end; in the second it may have been forgotten.
+  agree |= journal_lost_ || called_forgot_ || unconfirmed();
+  if (!agree && !oracle_.may_end(End::kCancelled)) {
+    oracle_.fail(fmt::format("the nodes ended differently: {} and {}", end_name(out.end), end_name(peers)));
+  }
+  // A source that was told of a file's end cannot know that its volume went back in time since.
+  const bool stored = end_of(kDestination) == End::kDone;
+  tell_what_has_failed();
+  if (stored || ((out.end == End::kDone || peers == End::kDone) && plan_.snapshot_ns == 0))
+    oracle_.check_files(hosts_[kDestination]->files);
+  if (out.end == End::kDone && peers == End::kDone) check_failed();
+}
+
 void World::judge(Outcome* out) {
   for (auto& host : hosts_) {
     if (host->dataplane != nullptr) host->dataplane->check();
   }
   out->end = end_of(plan_.initiator);
-  const End peers = end_of(1 - plan_.initiator);
-  if (oracle_.failure().empty()) {
-    if (unconfirmed()) oracle_.allow(end_of(kSource));
-    if (!journal_lost_) oracle_.ended(out->end);
-    // A cancel may overtake the end of the other node, and an end may overtake it.
-    // A node that was called and agreed upon nothing keeps no record.
-    bool agree = peers == out->end || (peers == End::kNone && out->end != End::kDone);
-    // A source that has lost its CRCs cannot vouch for a copy once its files have changed.
-    agree |= oracle_.may_end(End::kIntegrity) && out->end != End::kNone && peers != End::kNone;
-    // In the first case there is no end; in the second it may have been forgotten.
-    agree |= journal_lost_ || called_forgot_ || unconfirmed();
-    if (!agree && !oracle_.may_end(End::kCancelled)) {
-      oracle_.fail(
-          fmt::format("the nodes ended differently: {} and {}", end_name(out->end), end_name(peers)));
-    }
-    // A source that was told of a file's end cannot know that its volume went back in time since.
-    const bool stored = end_of(kDestination) == End::kDone;
-    tell_what_has_failed();
-    if (stored || ((out->end == End::kDone || peers == End::kDone) && plan_.snapshot_ns == 0))
-      oracle_.check_files(hosts_[kDestination]->files);
-    if (out->end == End::kDone && peers == End::kDone) check_failed();
-  }
+  if (oracle_.failure().empty()) plan_.course == Course::kTwoNodes ? judge_ends(*out) : judge_course(*out);
   if (plan_.stranger_alone && trace_.reached.attempts > 2 * plan_.legs) {  // one at each node
     oracle_.fail(
         fmt::format("a stranger's datagrams ended an attempt: there were {}", trace_.reached.attempts));

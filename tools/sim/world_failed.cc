@@ -70,7 +70,7 @@ void World::trouble(const Trouble& t) {
 void World::tell_what_has_failed() {
   const bool forgot = called_forgot_ && plan_.initiator == kSource;
   const auto& sessions = hosts_[forgot ? kSource : kDestination]->journal.sessions();
-  const auto saved = sessions.find(asked_id_);
+  const auto saved = sessions.find(asked_id());
   if (saved == sessions.end()) return;
   for (uint32_t i = 0; i < saved->second.files.size(); ++i) {
     if (saved->second.files[i].failed()) oracle_.reported_failed(i);
@@ -80,7 +80,7 @@ void World::tell_what_has_failed() {
 // Both nodes tell their operators of the same files that they have failed.
 void World::check_failed() {
   const auto files_at = [this](uint32_t node) {
-    return hosts_[node]->journal.sessions().at(asked_id_).files;
+    return hosts_[node]->journal.sessions().at(asked_id()).files;
   };
   const std::vector<catalog::File> here = files_at(kSource);
   const std::vector<catalog::File> there = files_at(kDestination);

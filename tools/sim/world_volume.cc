@@ -23,7 +23,7 @@ void World::change_volume() {
   Host& host = *hosts_[kDestination];
   if (plan_.snapshot_ns == 0 && !plan_.damage) return;
   for (const auto& [id, saved] : host.journal.sessions()) {
-    if (id == asked_id_ && transfer::has_ended(saved.record.state)) return;
+    if (id == asked_id() && transfer::has_ended(saved.record.state)) return;
   }
   std::vector<uint32_t> named;
   for (uint32_t i = 0; i < plan_.sizes.size(); ++i) {
@@ -46,7 +46,7 @@ void World::remove_unfinished() {
   Host& host = *hosts_[kDestination];
   if (healed_) return;
   for (const auto& [id, saved] : host.journal.sessions()) {
-    if (id == asked_id_ && transfer::has_ended(saved.record.state)) return;
+    if (id == asked_id() && transfer::has_ended(saved.record.state)) return;
   }
   trace_.add(scheduler_.now_ns(), kDestination, "unfinished files removed");
   for (uint32_t i = 0; i < plan_.sizes.size(); ++i) {
