@@ -8,7 +8,7 @@
 namespace sluice::sim {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kUnixSecondNs = 1'000'000'000;
 
 TEST(Owners, WhoeverHasTheHighestEpochWritesAlone) {
   Owners owners;
@@ -36,19 +36,20 @@ TEST(Owners, TwoNodesUnderOneEpochAreOneTooMany) {
 TEST(Owners, AGrantIsOfItsHolderOnceAndInItsTime) {
   const auto fresh = [] {
     Owners owners;
-    owners.granted("s",
-                   {.holder = kSource, .start_by_unix_ns = 300 * kSecond, .end_by_unix_ns = 3600 * kSecond});
+    owners.granted(
+        "s",
+        {.holder = kSource, .start_by_unix_ns = 300 * kUnixSecondNs, .end_by_unix_ns = 3600 * kUnixSecondNs});
     return owners;
   };
   Owners owners = fresh();
   EXPECT_EQ(owners.begins("s", kSource, 0), "");
-  EXPECT_EQ(owners.begins("s", kSource, 2000 * kSecond), "") << "it began in time, and goes on";
-  EXPECT_NE(owners.begins("s", kSource, 4000 * kSecond), "");
+  EXPECT_EQ(owners.begins("s", kSource, 2000 * kUnixSecondNs), "") << "it began in time, and goes on";
+  EXPECT_NE(owners.begins("s", kSource, 4000 * kUnixSecondNs), "");
   EXPECT_NE(owners.begins("s", 2, 0), "") << "another node";
   owners.ended("s");
   EXPECT_NE(owners.begins("s", kSource, 0), "") << "once";
   owners = fresh();
-  EXPECT_NE(owners.begins("s", kSource, 500 * kSecond), "") << "late";
+  EXPECT_NE(owners.begins("s", kSource, 500 * kUnixSecondNs), "") << "late";
   owners.bind(10, "s");
   EXPECT_EQ(owners.wrong_writer(10), "");
   owners.grants_are_over();
