@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 namespace sluice::rate {
 namespace {
@@ -22,8 +21,10 @@ constexpr double kLearntLossMax = 0.15;
 constexpr uint64_t kTestEveryNs = 10'000'000'000;
 constexpr uint32_t kRecentStatuses = 16;  // after which what was lost is compared with the baseline
 constexpr uint64_t kDrainEveryNs = 10'000'000'000;
-constexpr double kUnfolds = 1.25;  // by so much a round trip that was known grows
-constexpr double kNoises = 2;      // that the least delay of a round may be above its mean by chance
+// Where an operator expects so much loss, what is late is told apart from what is lost, for so long.
+constexpr double kMuchLoss = 0.2;
+constexpr uint64_t kUnfoldNs = 1'000'000'000;
+constexpr double kNoises = 2;  // that the least delay of a round may be above its mean by chance
 constexpr double kCrowdS = 2;
 constexpr double kCrowdTargets = 2.5;
 constexpr double kCrowdLeaves = 0.8;  // of that: a crowd on the brink is not told of again and again
@@ -140,8 +141,6 @@ void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t
   datagram_bits_ = 8 * static_cast<double>(report.datagram_bytes);
   base_.take(round.delay_min_ns, report.rtt_ns, now_ns);
   disorder_.now = round.disordered;
-  const double known_s = std::exchange(disorder_.round_trip_s, round_trip_s_);
-  disorder_.unfolding = round.disordered && round_trip_s_ > kUnfolds * known_s;
   disorder_.change_s += (round.delay_change_s - disorder_.change_s) / 8;
   const Sight sight = look(round);
   if (phase_ != Phase::kRun || test_.running() || round.disordered || sight.loss_bound > excess(0.02)) {
@@ -188,9 +187,14 @@ void AdaptiveRate::enter_run(double window_bits, uint64_t now_ns) {
 void AdaptiveRate::start(const Sight& sight, uint64_t now_ns) {
   if (start_.first_queue_s < 0) start_.first_queue_s = sight.queue_s;
   const double round_ns = turn_s() * 1e9;
-  if (sight.loss_bound > excess(0.01) && sight.queue_s < start_.first_queue_s + sight.target_s &&
-      sight.datagrams > 60) {
-    if (disorder_.unfolding) return;  // most of what is missing is only late
+  const bool suspect = sight.loss_bound > excess(0.01) &&
+                       sight.queue_s < start_.first_queue_s + sight.target_s && sight.datagrams > 60;
+  if (!suspect) {
+    start_.suspect_ns = UINT64_MAX;
+  } else {
+    start_.suspect_ns = std::min(start_.suspect_ns, now_ns);
+    // Where delays differ much the fast datagrams come first, and the others look lost until they come.
+    if (expected_loss_ >= kMuchLoss && now_ns - start_.suspect_ns < kUnfoldNs) return;
     // At the rate that arrived: if the path is full, the loss is gone then.
     start_.suspect_loss = sight.loss;
     return test_.begin(limit(sight.delivered_bps / (1 - std::min(random_loss_, 0.95))));

@@ -83,17 +83,16 @@ class AdaptiveRate final : public Controller {
   uint64_t quiet_until_ns_ = 0;  // what is reported until then was sent before a silence
 
   struct Disorder {
-    bool now = false;         // the delays of the last round were disordered
-    double change_s = 0;      // of the least delay, from status to status; smoothed
-    double round_trip_s = 0;  // as it was known a round ago
-    bool unfolding = false;   // delays turn out to be longer than was known: the fast ones came first
+    bool now = false;     // the delays of the last round were disordered
+    double change_s = 0;  // of the least delay, from status to status; smoothed
   } disorder_;
   struct Start {
     double best_bps = 0;  // delivered, so far
     int flat_rounds = 0;  // since then
     double first_queue_s = -1;
-    bool held = false;        // in this round the queue has shown
-    double suspect_loss = 0;  // that made a trial begin
+    bool held = false;                 // in this round the queue has shown
+    double suspect_loss = 0;           // that made a trial begin
+    uint64_t suspect_ns = UINT64_MAX;  // since when too much looked lost
   } start_;
   struct Growth {
     int hold_rounds = 0;  // until what was changed can be seen
