@@ -43,6 +43,8 @@ class Handshake {
   };
   Handshake(LegId leg, Around around) : leg_(leg), around_(around) {}
 
+  // The Hello of this leg, before flows have numbers.
+  Hello first_word() const;
   // The initiator calls; the other node has been called, and has taken the call.
   Status call(const Dataplane& dataplane, uint64_t now_ns, Effects& out);
   Status answer_call(const Dataplane& dataplane, uint64_t now_ns, Effects& out);
@@ -87,7 +89,6 @@ class Handshake {
   void enter(HandshakePhase phase, uint64_t now_ns);
   Status read_inbox(uint64_t now_ns, Effects& out);
   Status handle(Message message, uint64_t now_ns, Effects& out);
-  Hello first_word() const;
   TransferRequest wanted() const;
   Status call_now(uint64_t now_ns, Effects& out);
   Status specify(uint64_t now_ns);

@@ -11,16 +11,10 @@ namespace sluice::transfer {
 // ---- the stream --------------------------------------------------------------------------------
 
 Hello Leg::hello() const {
-  Hello hello = make_hello(job_.id);
-  hello.known = job_.began;
-  hello.share = job_.share();
-  hello.leg = number_;
+  Hello hello = handshake_.first_word();
   hello.flow_ids = lanes_.flow_ids();
-  if (job_.initiator && job_.granted) hello.grant = job_.granted->grant;
   hello.granted = !job_.initiator && job_.granted.has_value();
-  if (job_.initiator) hello.lease = job_.lease;
   hello.leased = !job_.initiator && job_.lease.has_value();
-  if (job_.initiator && job_.moved) hello.move = job_.moved->move;
   return hello;
 }
 
