@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "dataplane/core/repetition.h"
+
 namespace sluice::rate {
 namespace {
 
@@ -21,8 +23,7 @@ constexpr double kLearntLossMax = 0.15;
 constexpr uint64_t kTestEveryNs = 10'000'000'000;
 constexpr uint32_t kRecentStatuses = 16;  // after which what was lost is compared with the baseline
 constexpr uint64_t kDrainEveryNs = 10'000'000'000;
-// Where an operator expects so much loss, what is late is told apart from what is lost, for so long.
-constexpr double kMuchLoss = 0.2;
+// So long an operator's word for much loss (repetition.h) keeps what is late apart from what is lost.
 constexpr uint64_t kUnfoldNs = 1'000'000'000;
 constexpr double kNoises = 2;  // that the least delay of a round may be above its mean by chance
 constexpr double kCrowdS = 2;
@@ -194,7 +195,7 @@ void AdaptiveRate::start(const Sight& sight, uint64_t now_ns) {
   } else {
     start_.suspect_ns = std::min(start_.suspect_ns, now_ns);
     // Where delays differ much the fast datagrams come first, and the others look lost until they come.
-    if (expected_loss_ >= kMuchLoss && now_ns - start_.suspect_ns < kUnfoldNs) return;
+    if (expected_loss_ >= Repetition::kLossMin && now_ns - start_.suspect_ns < kUnfoldNs) return;
     // At the rate that arrived: if the path is full, the loss is gone then.
     start_.suspect_loss = sight.loss;
     return test_.begin(limit(sight.delivered_bps / (1 - std::min(random_loss_, 0.95))));
