@@ -10,7 +10,7 @@
 #include <ctime>
 #include <fstream>
 
-#include "control/identity/authority_for_test.h"
+#include "control/identity/node_for_test.h"
 
 namespace sluice::identity {
 namespace {
@@ -21,24 +21,9 @@ using std::chrono::steady_clock;
 // Files of a test are never old. What it changes gets another inode or another size, so no clock decides.
 constexpr std::chrono::nanoseconds kAtOnce = -std::chrono::hours(1);
 
-class StandingFilesTest : public testing::Test {
+class StandingFilesTest : public NodeOfAuthority {
  protected:
-  StandingFilesTest() {
-    char name[] = "/tmp/sluice-standing-XXXXXX";
-    root_ = ::mkdtemp(name);
-    EXPECT_TRUE(create(root_ / "alpha", "alpha"));
-    node_.directory = root_ / "alpha";
-    node_.name = "alpha";
-    node_.ca_file = root_ / "ca.pem";
-    write(node_.ca_file, ca_.pem());
-    pin("beta", "192.0.2.1:7400");
-  }
-  ~StandingFilesTest() override { fs::remove_all(root_); }
-
-  static void write(const fs::path& file, const std::string& text) {
-    std::ofstream(file) << text;
-    ::chmod(file.c_str(), 0644);
-  }
+  StandingFilesTest() { pin("beta", "192.0.2.1:7400"); }
   void pin(const std::string& name, const std::string& address = "") {
     const auto pinned =
         identity::trust(node_.directory, name, address, issue({.common_name = name}).pem(), true);
@@ -59,10 +44,6 @@ class StandingFilesTest : public testing::Test {
     EXPECT_NE(after.trust, before.trust) << what;
     EXPECT_EQ(look(files).trust, after.trust) << "after " << what;
   }
-
-  fs::path root_;
-  config::Node node_;
-  const Issued ca_ = make_authority("CA of the test");
 };
 
 TEST_F(StandingFilesTest, NothingIsReadAgainWhereNothingChanged) {

@@ -9,30 +9,15 @@
 #include <ctime>
 #include <fstream>
 
-#include "control/identity/authority_for_test.h"
+#include "control/identity/node_for_test.h"
 
 namespace sluice::identity {
 namespace {
 
 namespace fs = std::filesystem;
 
-class TrustTest : public testing::Test {
+class TrustTest : public NodeOfAuthority {
  protected:
-  TrustTest() {
-    char name[] = "/tmp/sluice-trust-XXXXXX";
-    root_ = ::mkdtemp(name);
-    EXPECT_TRUE(create(root_ / "alpha", "alpha"));
-    node_.directory = root_ / "alpha";
-    node_.name = "alpha";
-    node_.ca_file = root_ / "ca.pem";
-    write(node_.ca_file, ca_.pem());
-  }
-  ~TrustTest() override { fs::remove_all(root_); }
-
-  static void write(const fs::path& file, const std::string& text) {
-    std::ofstream(file) << text;
-    ::chmod(file.c_str(), 0644);
-  }
   Trust trust() const {
     Result<Trust> loaded = Trust::load(node_);
     EXPECT_TRUE(loaded) << loaded.error().message;
@@ -62,10 +47,6 @@ class TrustTest : public testing::Test {
     const auto pinned = identity::trust(node_.directory, name, "", key.pem(), false);
     EXPECT_TRUE(pinned) << pinned.error().message;
   }
-
-  fs::path root_;
-  config::Node node_;
-  const Issued ca_ = make_authority("CA of the test");
 };
 
 void expect_says(const std::string& text, const std::string& words) {

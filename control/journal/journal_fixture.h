@@ -9,10 +9,35 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "control/journal/journal.h"
+#include "control/journal/records_for_test.h"
 
 namespace sluice::journal {
+
+// A session with two files, each of two blocks.
+inline transfer::Batch two_files(const std::string& id, int64_t started,
+                                 transfer::RecordState state = transfer::RecordState::kActive) {
+  transfer::Batch batch{.record = sample_record(id, started)};
+  batch.record->state = state;
+  for (uint32_t i = 0; i < 2; ++i) {
+    batch.files.push_back({.file = catalog::FileId(i), .record = sample_file("file" + std::to_string(i))});
+    batch.blocks.push_back({.object = ObjectId(i),
+                            .blocks = {{recovery::BlockId(7), "seven"}, {recovery::BlockId(3), "three"}}});
+  }
+  return batch;
+}
+
+inline std::vector<std::string> ids_in(Journal& journal) {
+  std::vector<std::string> found;
+  const auto sessions = journal.sessions();
+  EXPECT_TRUE(sessions);
+  if (sessions) {
+    for (const transfer::Record& record : *sessions) found.push_back(record.id);
+  }
+  return found;
+}
 
 class JournalTest : public testing::Test {
  protected:

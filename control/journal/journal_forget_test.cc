@@ -15,27 +15,6 @@ using transfer::Batch;
 using transfer::Durability;
 using transfer::RecordState;
 
-// A session with two files, each of two blocks.
-Batch two_files(const std::string& id, int64_t started, RecordState state = RecordState::kActive) {
-  Batch batch{.record = sample_record(id, started)};
-  batch.record->state = state;
-  for (uint32_t i = 0; i < 2; ++i) {
-    batch.files.push_back({.file = FileId(i), .record = sample_file("file" + std::to_string(i))});
-    batch.blocks.push_back({.object = ObjectId(i), .blocks = {{BlockId(7), "seven"}, {BlockId(3), "three"}}});
-  }
-  return batch;
-}
-
-std::vector<std::string> remaining(Journal& journal) {
-  std::vector<std::string> found;
-  const auto sessions = journal.sessions();
-  EXPECT_TRUE(sessions);
-  if (sessions) {
-    for (const transfer::Record& record : *sessions) found.push_back(record.id);
-  }
-  return found;
-}
-
 // It is over: nothing is left of it, and nobody waits to hear of it.
 Batch over(const std::string& id, int64_t started, uint64_t elapsed_ns = 0,
            RecordState state = RecordState::kSucceeded) {
@@ -58,10 +37,10 @@ TEST_F(JournalTest, TheOldestEndedSessionsAreForgotten) {
     ASSERT_TRUE(journal->write(id, over(id, i, 0, state), Durability::kProcess));
   }
   ASSERT_TRUE(journal->forget_ended(3, kAnyTime));
-  EXPECT_EQ(remaining(*journal), (std::vector<std::string>{"b", "c", "h", "i", "j"})) << "none that goes on";
+  EXPECT_EQ(ids_in(*journal), (std::vector<std::string>{"b", "c", "h", "i", "j"})) << "none that goes on";
   EXPECT_EQ((*journal->saved("b", true))->blocks[ObjectId(1)].size(), 2U) << "with all that it has";
   ASSERT_TRUE(journal->forget_ended(3, kAnyTime));
-  EXPECT_EQ(remaining(*journal).size(), 5U);
+  EXPECT_EQ(ids_in(*journal).size(), 5U);
   journal.reset();
   EXPECT_EQ(ask("SELECT count(*) FROM file"), "10 ");
   EXPECT_EQ(ask("SELECT count(*) FROM block"), "20 ");
@@ -74,7 +53,7 @@ TEST_F(JournalTest, WhatEndedOfLateIsKeptHoweverManyThereAre) {
   for (const auto& [id, started] : {std::pair("c", 99), std::pair("d", 101), std::pair("e", 102)})
     ASSERT_TRUE(journal->write(id, over(id, started), Durability::kProcess));
   ASSERT_TRUE(journal->forget_ended(1, 100));
-  EXPECT_EQ(remaining(*journal), (std::vector<std::string>{"b", "d", "e"}));
+  EXPECT_EQ(ids_in(*journal), (std::vector<std::string>{"b", "d", "e"}));
 }
 
 TEST_F(JournalTest, WhoLeftFilesOrHasAPeerThatDoesNotKnowIsNotForgotten) {
@@ -87,7 +66,7 @@ TEST_F(JournalTest, WhoLeftFilesOrHasAPeerThatDoesNotKnowIsNotForgotten) {
   ASSERT_TRUE(journal->write("unaware", unaware, Durability::kPower));
   ASSERT_TRUE(journal->write("over", over("over", 3), Durability::kPower));
   ASSERT_TRUE(journal->forget_ended(0, kAnyTime));
-  EXPECT_EQ(remaining(*journal), (std::vector<std::string>{"left", "unaware"}));
+  EXPECT_EQ(ids_in(*journal), (std::vector<std::string>{"left", "unaware"}));
 }
 
 // As in its sandbox. SQLite would put what it sorts into one as soon as that is larger than its cache.
@@ -122,10 +101,10 @@ TEST_F(JournalTest, SoManyAreForgottenAtOnceTheOldestFirst) {
     ASSERT_TRUE(journal->write(number(i), batch, Durability::kProcess));
   }
   ASSERT_TRUE(journal->forget_ended(1, kAnyTime));
-  EXPECT_EQ(remaining(*journal).size(), 3U);
-  EXPECT_EQ(remaining(*journal).front(), number(Journal::kForgottenAtOnce));
+  EXPECT_EQ(ids_in(*journal).size(), 3U);
+  EXPECT_EQ(ids_in(*journal).front(), number(Journal::kForgottenAtOnce));
   ASSERT_TRUE(journal->forget_ended(1, kAnyTime));
-  EXPECT_EQ(remaining(*journal).size(), 1U);
+  EXPECT_EQ(ids_in(*journal).size(), 1U);
 }
 
 }  // namespace

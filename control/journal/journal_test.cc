@@ -19,32 +19,11 @@ using transfer::Durability;
 using transfer::RecordState;
 using transfer::Saved;
 
-// A session with two files, each of two blocks.
-Batch session(const std::string& id, int64_t started, RecordState state = RecordState::kActive) {
-  Batch batch{.record = sample_record(id, started)};
-  batch.record->state = state;
-  for (uint32_t i = 0; i < 2; ++i) {
-    batch.files.push_back({.file = FileId(i), .record = sample_file("file" + std::to_string(i))});
-    batch.blocks.push_back({.object = ObjectId(i), .blocks = {{BlockId(7), "seven"}, {BlockId(3), "three"}}});
-  }
-  return batch;
-}
-
 Saved saved(Journal& journal, const std::string& id) {
   const auto all = journal.saved(id, true);
   EXPECT_TRUE(all) << all.error().message;
   EXPECT_TRUE(!all || all->has_value());
   return all && *all ? **all : Saved();
-}
-
-std::vector<std::string> ids(Journal& journal) {
-  std::vector<std::string> found;
-  const auto sessions = journal.sessions();
-  EXPECT_TRUE(sessions);
-  if (sessions) {
-    for (const transfer::Record& record : *sessions) found.push_back(record.id);
-  }
-  return found;
 }
 
 // The contents of an object's blocks, in order.
@@ -55,15 +34,15 @@ std::string blocks_of(const Saved& saved, uint32_t object) {
 }
 
 TEST_F(JournalTest, KeepsWhatWasWritten) {
-  const Batch batch = session("a", 1);
+  const Batch batch = two_files("a", 1);
   {
     auto journal = open();
-    ASSERT_TRUE(journal->write("c", session("c", 2), Durability::kPower));
-    ASSERT_TRUE(journal->write("b", session("b", 2), Durability::kPower));
+    ASSERT_TRUE(journal->write("c", two_files("c", 2), Durability::kPower));
+    ASSERT_TRUE(journal->write("b", two_files("b", 2), Durability::kPower));
     ASSERT_TRUE(journal->write("a", batch, Durability::kProcess));
   }
   auto journal = open();
-  EXPECT_EQ(ids(*journal), (std::vector<std::string>{"a", "b", "c"})) << "oldest first";
+  EXPECT_EQ(ids_in(*journal), (std::vector<std::string>{"a", "b", "c"})) << "oldest first";
   const Saved all = saved(*journal, "a");
   EXPECT_TRUE(fields::equal(all.record, *batch.record));
   ASSERT_EQ(all.files.size(), 2U);
@@ -85,7 +64,7 @@ TEST_F(JournalTest, KeepsWhatWasWritten) {
 
 TEST_F(JournalTest, ARecordIsReplacedAndKeepsItsRequestWhenItComesWithoutOne) {
   auto journal = open();
-  ASSERT_TRUE(journal->write("a", session("a", 1), Durability::kProcess));
+  ASSERT_TRUE(journal->write("a", two_files("a", 1), Durability::kProcess));
   transfer::Record record = sample_record("a", 2);
   record.state = RecordState::kCancelled;
   record.error.reset();
@@ -104,7 +83,7 @@ TEST_F(JournalTest, ARecordIsReplacedAndKeepsItsRequestWhenItComesWithoutOne) {
 
 TEST_F(JournalTest, FilesAndBlocksAreAddedOrReplaced) {
   auto journal = open();
-  ASSERT_TRUE(journal->write("a", session("a", 1), Durability::kProcess));
+  ASSERT_TRUE(journal->write("a", two_files("a", 1), Durability::kProcess));
   Batch batch;
   batch.files = {{FileId(1), sample_file("other")}, {FileId(2), sample_file("third")}};
   batch.blocks = {{ObjectId(1), {{BlockId(3), "new"}, {BlockId(~0ULL >> 1), "last"}}},
@@ -122,8 +101,8 @@ TEST_F(JournalTest, FilesAndBlocksAreAddedOrReplaced) {
 
 TEST_F(JournalTest, RestartDropsTheBlocksOfItsObjectsBeforeNewOnesCome) {
   auto journal = open();
-  ASSERT_TRUE(journal->write("a", session("a", 1), Durability::kProcess));
-  ASSERT_TRUE(journal->write("b", session("b", 1), Durability::kProcess));
+  ASSERT_TRUE(journal->write("a", two_files("a", 1), Durability::kProcess));
+  ASSERT_TRUE(journal->write("b", two_files("b", 1), Durability::kProcess));
   ASSERT_TRUE(journal->write("a",
                              {.blocks = {{ObjectId(1), {{BlockId(0), "new"}}}}, .restart = {ObjectId(1)}},
                              Durability::kProcess));
@@ -137,7 +116,7 @@ TEST_F(JournalTest, RestartDropsTheBlocksOfItsObjectsBeforeNewOnesCome) {
 TEST_F(JournalTest, AnEndedSessionDropsItsBlocksAndAForgottenOneItsFilesAsWell) {
   auto journal = open();
   for (const char* id : {"a", "b", "c"})
-    ASSERT_TRUE(journal->write(id, session(id, 1), Durability::kProcess));
+    ASSERT_TRUE(journal->write(id, two_files(id, 1), Durability::kProcess));
   ASSERT_TRUE(journal->write("a", {.drop_blocks = true}, Durability::kProcess));
   EXPECT_EQ(saved(*journal, "a").files.size(), 2U);
   EXPECT_EQ(blocks_of(saved(*journal, "a"), 0) + blocks_of(saved(*journal, "a"), 1), "");
@@ -166,8 +145,8 @@ TEST_F(JournalTest, WhatFailsInTheMiddleLeavesNothing) {
   sql("CREATE TRIGGER refuse BEFORE INSERT ON block WHEN NEW.content=CAST('refused' AS BLOB) "
       "BEGIN SELECT RAISE(ABORT, 'no room'); END");
   auto journal = open();
-  ASSERT_TRUE(journal->write("a", session("a", 1), Durability::kProcess));
-  Batch batch = session("a", 2);
+  ASSERT_TRUE(journal->write("a", two_files("a", 1), Durability::kProcess));
+  Batch batch = two_files("a", 2);
   batch.record->state = RecordState::kFailed;
   batch.files[0].record.name = "other";
   batch.files.push_back({FileId(2), sample_file("third")});
@@ -177,7 +156,7 @@ TEST_F(JournalTest, WhatFailsInTheMiddleLeavesNothing) {
   ASSERT_FALSE(status);
   expect_refused(status.error(), "no room");
   const Saved all = saved(*journal, "a");
-  EXPECT_TRUE(fields::equal(all.record, *session("a", 1).record));
+  EXPECT_TRUE(fields::equal(all.record, *two_files("a", 1).record));
   ASSERT_EQ(all.files.size(), 2U);
   EXPECT_EQ(all.files[0].name, "file0");
   EXPECT_EQ(blocks_of(all, 1), "three seven ");
@@ -192,8 +171,8 @@ class DamagedJournalTest : public JournalTest {
  protected:
   DamagedJournalTest() {
     auto journal = open();
-    EXPECT_TRUE(journal->write("a", session("a", 1), Durability::kProcess));
-    EXPECT_TRUE(journal->write("b", session("b", 2), Durability::kProcess));
+    EXPECT_TRUE(journal->write("a", two_files("a", 1), Durability::kProcess));
+    EXPECT_TRUE(journal->write("b", two_files("b", 2), Durability::kProcess));
   }
   // Reading says what is damaged; the file stays as it is.
   void expect_damaged(const std::string& how, const std::string& what) {
@@ -273,7 +252,7 @@ TEST_F(JournalTest, AnotherProgramsDatabaseIsRefusedAndLeftAlone) {
 }
 
 TEST_F(JournalTest, ALaterVersionIsRefusedAndLeftAlone) {
-  ASSERT_TRUE(open()->write("a", session("a", 1), Durability::kPower));
+  ASSERT_TRUE(open()->write("a", two_files("a", 1), Durability::kPower));
   for (const char* version : {"4", "0"}) {
     sql(std::string("PRAGMA user_version=") + version);
     const std::string before = rows();
