@@ -57,7 +57,7 @@ struct EchoFigures {
   void add(const EchoFigures& other);
 };
 
-// What a flow counts of datagrams that carry no chunks.
+// A flow counts its datagrams that carry no chunks.
 struct ExtraFigures {
   ParityFigures parity;
   EchoFigures echoes;

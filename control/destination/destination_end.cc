@@ -252,8 +252,8 @@ Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
 
 Status DestinationEnd::follow_receiver(Effects& out) {
   if (legs_.begun() == 0) return {};  // between attempts it wants nothing that is still right later
-  // What ends the session leaves nothing behind. What ends one leg is told to the workers first: what they
-  // forget for it would come from nobody else, as long as they take it for there.
+  // An error that ends the session counts at once. One that ends a leg waits until the workers know what they
+  // forget for that leg: as long as they take it for there, nobody else brings it.
   const Status sources = follow_sources(out);
   if (!sources && sources.error().code == ErrorCode::kIntegrity) return sources;
   if (Status status = give_up_failing(out); !status) return status;

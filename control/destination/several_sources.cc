@@ -60,7 +60,7 @@ void SeveralSources::remove(ObjectId object) {
 void SeveralSources::only_there(ObjectId object, const recovery::ExtentMap& there) {
   const auto found = objects_.find(object);
   if (found == objects_.end() || there.contains(found->second.counted)) return;
-  // What workers have written and no source has vouched for yet went to the disk before that as well.
+  // The failed sync was also of what workers have written and no source has vouched for yet.
   for (const auto& [leg, joined] : legs_) {
     for (const parts::Place& place : check_.unconfirmed(leg)) {
       if (place.object != object) continue;

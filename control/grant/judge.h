@@ -11,7 +11,7 @@
 
 namespace sluice::grant {
 
-// What a call says of a grant, and what this node knows under the id of its session.
+// A call, and what this node knows of the session that it is for.
 struct Call {
   const transfer::Hello& hello;
   const identity::Peer& peer;                     // who calls

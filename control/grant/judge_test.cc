@@ -1,4 +1,4 @@
-// What becomes of a call by what it shows, and by what is known of its session.
+// A node takes a call or refuses it, by the grant that it shows and by what is known of its session.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/grant/judge.h"
 

@@ -1,9 +1,9 @@
-// Who this node is and whom it trusts, read anew only where a file has changed.
+// Knows who this node is and whom it trusts, and reads that anew only where a file has changed.
 //
 // Each handshake asks, and so does a look every two seconds. To read a thousand pins takes control tens of
-// milliseconds; to see that each is as it was takes one or two. What an operator changes counts at once all
-// the same: a file is as it was if its inode, its size and both of its times are. What has changed within the
-// last seconds is read each time, as a clock of the kernel may stand still between two changes.
+// milliseconds; to see that each is as it was takes one or two. An operator's change still counts at once: a
+// file is as it was if its inode, its size and both of its times are. A file that has changed within the last
+// seconds is read each time, as a clock of the kernel may stand still between two changes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
