@@ -1,8 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "control/journal/codec.h"
-
+// From rows. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "control/journal/codec.h"
 #include "control/journal/order_rows.h"
 #include "control/proto/ability_fields.h"
 #include "control/proto/fields.h"
@@ -17,93 +16,6 @@ namespace {
 constexpr uint32_t kCrcKindMax = static_cast<uint32_t>(wire::CrcKind::kRead);
 constexpr uint32_t kVerdictMax = static_cast<uint32_t>(transfer::DeadlineAdmission::kDoubtful);
 constexpr uint32_t kProtectionMax = static_cast<uint32_t>(wire::Protection::kAes256Gcm);
-
-// ---- to rows -------------------------------------------------------------------------------------
-
-void put(const transfer::Agreement& from, Agreement* to) {
-  to->set_lanes(from.lanes);
-  to->set_chunk_bytes(from.chunk_bytes);
-  to->set_extent_bytes(from.extent_bytes);
-  to->set_partition_bytes(from.partition_bytes);
-  to->set_crc_kind(static_cast<uint32_t>(from.crc_kind));
-  to->set_rate_bps(from.rate_bps);
-  to->set_udp_checksum(from.udp_checksum);
-  to->set_discard(from.discard);
-  to->set_local_ip(from.local_ip.data(), from.local_ip.size());
-  to->set_peer_ip(from.peer_ip.data(), from.peer_ip.size());
-  for (const uint16_t port : from.peer_ports) to->add_peer_ports(port);
-  to->set_rate_mode(static_cast<uint32_t>(from.mode));
-  to->set_expected_loss_ppm(from.expected_loss_ppm);
-  to->set_chunk_reason(static_cast<uint32_t>(from.chunk_reason));
-  to->set_reach(static_cast<uint32_t>(from.reach));
-  to->set_chunk_auto(from.chunk_auto);
-  to->set_protection(static_cast<uint32_t>(from.protection));
-  peer::set_abilities(from.abilities, to);
-  to->set_peer_queue_datagrams(from.peer_queue_datagrams);
-}
-
-void put(const transfer::LegRecord& from, Leg* to) {
-  to->set_peer(from.peer);
-  if (from.agreement) put(*from.agreement, to->mutable_agreement());
-  for (const transfer::FlowRecord& flow : from.flows) {
-    Flow* one = to->add_flows();
-    one->set_slot(flow.slot.value());
-    one->set_flow_id(flow.flow_id);
-    one->set_credit(flow.credit_extents);
-    one->set_local_port(flow.local_port);
-  }
-  to->set_board_generation(from.board_generation);
-  to->set_board_session(from.board_session.value());
-  to->set_peer_unaware(from.peer_unaware);
-}
-
-void put(const transfer::Summary& from, Summary* to) {
-  to->set_bytes_done(from.bytes_done);
-  to->set_bytes_sent(from.bytes_sent);
-  to->set_chunks(from.chunks);
-  to->set_retransmits(from.retransmits);
-  to->set_duplicates(from.duplicates);
-  to->set_crc_errors(from.crc_errors);
-  to->set_lost(from.lost);
-  to->set_no_room(from.no_room);
-  to->set_rtt_ns(from.rtt_ns);
-  to->set_elapsed_ns(from.elapsed_ns);
-  to->set_data_elapsed_ns(from.data_elapsed_ns);
-  to->set_attempts(from.attempts);
-  to->set_bytes_resent(from.bytes_resent);
-  to->set_device(from.device);
-  to->set_parity(from.parity);
-  to->set_decoded_chunks(from.decoded_chunks);
-  for (const verdict::Tally::Row& row : from.causes) {
-    CauseRow* const one = to->add_causes();
-    one->set_cause(static_cast<uint32_t>(row.cause));
-    one->set_held_ns(row.held_ns);
-    for (const std::string& line : row.evidence) one->add_evidence(line);
-  }
-  for (const verdict::Point& point : from.history) {
-    RatePoint* const one = to->add_history();
-    one->set_length_ns(point.length_ns);
-    one->set_bytes(point.bytes);
-    one->set_cause(static_cast<uint32_t>(point.cause));
-  }
-}
-
-// Options that journals have always known have fields of their own, so that an older version can read them;
-// all others stand in `options`, as the API has them.
-void put(const transfer::Options& from, Request* to) {
-  for (const options::Option& option : options::all()) {
-    if (option.of != options::Of::kTransfer) continue;
-    const int64_t number = option.value_in(from);
-    if (const auto* own = api::option_field(option, *to); own != nullptr) {
-      api::set_option(option, number, to, *own);
-    } else if (number != option.value_in(transfer::Options())) {
-      api::TransferOptions* const others = to->mutable_options();
-      api::set_option(option, number, others, *api::option_field(option, *others));
-    }
-  }
-}
-
-// ---- from rows -----------------------------------------------------------------------------------
 
 std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   if (from.crc_kind() > kCrcKindMax || from.rate_mode() >= rate::kModeNames.size() ||
@@ -238,84 +150,6 @@ transfer::Summary summary_of(const Summary& from) {
 }
 
 }  // namespace
-
-std::string encode(const transfer::Record& record) {
-  SessionRecord to;
-  to.set_id(record.id);
-  to.set_initiator(record.initiator);
-  to.set_source(record.role == transfer::Role::kSource);
-  to.set_role_known(record.role != transfer::Role::kUnknown);
-  to.set_state(static_cast<SessionRecord::State>(record.state));
-  if (record.error) {
-    to.set_error_code(static_cast<uint32_t>(record.error->code));
-    to.set_error(record.error->message);
-  }
-  to.set_started_unix_ns(record.started_unix_ns);
-  to.set_files_left(record.files_left);
-  to.set_limit_bps(record.limit_bps);
-  to.set_priority(record.priority);
-  to.set_deadline_admission(static_cast<uint32_t>(record.deadline_admission));
-  for (const transfer::LegRecord& leg : record.legs) put(leg, to.add_legs());
-  put(record.summary, to.mutable_summary());
-  if (record.granted) put(*record.granted, to.mutable_granted());
-  if (record.ordered) put(*record.ordered, to.mutable_ordered());
-  if (record.lease) peer::put_lease(*record.lease, to.mutable_lease());
-  if (record.moved) put(*record.moved, to.mutable_moved());
-  return to.SerializeAsString();
-}
-
-std::string encode(const transfer::Request& request) {
-  Request to;
-  for (const std::string& path : request.source_paths) to.add_source_paths(path);
-  selection::put_selection(request.selection, &to);
-  to.set_keep(request.selection.keep.bits());
-  to.set_destination(request.destination);
-  put(request.options, &to);
-  to.set_source_bytes(request.source_bytes);
-  if (request.user) {
-    to.mutable_user()->set_uid(request.user->uid);
-    to.mutable_user()->set_name(request.user->name);
-  }
-  if (request.local_files) {
-    LocalFiles* const local = to.mutable_local_files();
-    local->set_uid(request.local_files->uid);
-    local->set_token(request.local_files->token);
-    for (const std::string& name : request.local_files->names) local->add_names(name);
-  }
-  return to.SerializeAsString();
-}
-
-std::string encode(const catalog::File& file) {
-  FileRecord to;
-  to.set_state(static_cast<FileRecord::State>(file.state));
-  to.set_name(file.name);
-  to.set_shown(file.shown);
-  to.set_path(file.path);
-  to.set_size(file.size_bytes);
-  to.set_mode(file.mode);
-  base::put_file_time(file.mtime_ns, &to);
-  to.set_device(file.identity.device);
-  to.set_inode(file.identity.inode);
-  to.set_generation(file.identity.generation);
-  to.set_birth_ns(file.identity.birth_ns);
-  to.set_ctime_ns(file.ctime_ns);
-  to.set_digest(file.digest);
-  to.set_overwrite(file.overwrite);
-  to.set_peer_path(file.peer_path);
-  to.set_suspect(file.suspect);
-  to.set_verify(file.verify);
-  to.set_kind(static_cast<uint32_t>(file.kind));
-  to.set_list_state(static_cast<uint32_t>(file.list));
-  to.set_members(file.pack.members);
-  if (file.pack.list) to.set_list(*file.pack.list);
-  to.set_failed(file.missing.failed);
-  to.set_left_out(file.missing.left_out);
-  peer::set_failures(file.missing.names, &to);
-  peer::set_ranges(to.mutable_holes(), file.holes);
-  to.set_keep(file.keep.bits());
-  catalog::put_attributes(file.attributes, &to);
-  return to.SerializeAsString();
-}
 
 std::optional<transfer::Record> decode_record(const std::string& bytes, const std::string& request) {
   SessionRecord from;
