@@ -33,9 +33,11 @@ uint8_t codes_allowed(Fec fec) {
 
 }  // namespace
 
+bool demands_code(Fec fec) { return fec == Fec::kReedSolomon || fec == Fec::kRaptorQ; }
+
 Result<AbilitySet> want_codes(AbilitySet abilities, Fec fec, uint32_t codes_here) {
   const uint32_t codes = codes_allowed(fec) & codes_here;
-  const bool demanded = fec == Fec::kReedSolomon || fec == Fec::kRaptorQ;
+  const bool demanded = demands_code(fec);
   if (demanded && codes == 0) {
     return Error{
         ErrorCode::kConfiguration,

@@ -13,6 +13,9 @@
 
 namespace sluice::transfer {
 
+// An operator asks for a code that is to be used wherever anything is lost.
+bool demands_code(options::Fec fec);
+
 // Initiator: `abilities` with the codes of this node that `fec` allows, and no others. kConfiguration: one is
 // demanded that this node does not have.
 Result<AbilitySet> want_codes(AbilitySet abilities, options::Fec fec, uint32_t codes_here);

@@ -185,14 +185,11 @@ Abilities Handshake::abilities(uint64_t now_ns) const {
   return able;
 }
 
-// An operator allowed erasure codes, and there are none.
+// An operator demanded an erasure code, and there is none. A peer without it has ended the session before.
 void Handshake::tell_fec(const Agreement& agreement, Effects& out) const {
   const auto& request = around_.job.request;
-  if (!request || request->options.fec == options::Fec::kOff || codes_of(agreement.abilities) != 0) return;
-  out.log(LogLevel::kInfo, agreement.discard
-                               ? "fec is off: into null: no bytes are kept that lost ones could be made of"
-                               : fmt::format("fec is off: {} and this node have no erasure code in common",
-                                             around_.peer_name));
+  if (!request || !demands_code(request->options.fec) || codes_of(agreement.abilities) != 0) return;
+  out.log(LogLevel::kInfo, "fec is off: into null: no bytes are kept that lost ones could be made of");
 }
 
 Status Handshake::agree_upon(const Specification& wishes, const SpecificationSet& set, uint64_t now_ns,

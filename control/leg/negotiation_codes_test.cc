@@ -75,7 +75,7 @@ TEST(NegotiationOfCodes, AutoTakesWhatBothNodesHave) {
 TEST(NegotiationOfCodes, OffIsOff) {
   EXPECT_EQ(agreed_codes(Fec::kOff, {}), 0U);
   EXPECT_EQ(agreed_fec(Fec::kOff, {}), "off");
-  EXPECT_EQ(Options().fec, Fec::kOff) << "the default";
+  EXPECT_EQ(Options().fec, Fec::kAuto) << "the default";
 }
 
 TEST(NegotiationOfCodes, OneThatIsDemandedIsUsedAloneOrThereIsNoSession) {

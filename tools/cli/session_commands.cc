@@ -52,7 +52,7 @@ std::string_view chunk_reason(const api::Session& s) {
 
 // Off and unused: nothing to say.
 std::string fec_text(const api::Session& s) {
-  if (s.fec().empty() || s.fec() == "off") return "";
+  if (s.fec().empty() || s.fec() == "off" || (s.fec() == "auto" && s.parity() == 0)) return "";
   return fmt::format("{}, {} repair symbols, {} chunks made of them", printable(s.fec()), s.parity(),
                      s.decoded_chunks());
 }
