@@ -120,6 +120,9 @@ Status check_wishes(transfer::Role role, const Wishes& wishes) {
   if (const Status status = check_for_operators_only(wishes); !status) return status;
   if (wishes.lease && !wishes.source_node.empty())
     return usage("lease: not for a transfer between two other nodes; begin it at one of them");
+  if (wishes.options.max_bytes && !wishes.order && wishes.source_node.empty())
+    return usage(
+        "max_bytes: only of a transfer between two other nodes, such as 'sluice send a:data/x b:data/'");
   if (wishes.order && wishes.options.priority.value_or(0) > 0)
     return usage(
         fmt::format("priority = {}: what another node orders has 0 at most", *wishes.options.priority));

@@ -86,6 +86,19 @@ TEST(Options, AUserOfTheHostIsRefusedWhatIsForOperators) {
   EXPECT_TRUE(check_wishes(transfer::Role::kSource, asked));
 }
 
+TEST(Options, OnlyAnOrderIsBoundInItsBytes) {
+  Wishes asked{.destination = "in/"};
+  asked.options.max_bytes = 1;
+  const Status refused = check_wishes(transfer::Role::kSource, asked);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+  asked.source_node = "alpha";
+  EXPECT_TRUE(check_wishes(transfer::Role::kSource, asked)) << "by who orders it";
+  asked.source_node.clear();
+  asked.order.emplace();
+  EXPECT_TRUE(check_wishes(transfer::Role::kSource, asked)) << "at the source";
+}
+
 TEST(Options, MemorySourcesHaveASize) {
   EXPECT_FALSE(runtime::parse_memory_source("/data/x")->has_value());
   EXPECT_EQ(**runtime::parse_memory_source("memory:1GiB"), 1ULL << 30);

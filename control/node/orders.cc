@@ -150,6 +150,7 @@ Result<transfer::SignedGrant> Orders::grant_for(const Order& order, const identi
                                  .sources_sha256 = grant::digest_of(request.source_paths),
                                  .path = request.destination,
                                  .overwrite = request.options.overwrite,
+                                 .bytes_max = request.options.max_bytes,
                                  .not_before_unix_ns = now_unix_ns,
                                  .start_by_unix_ns = now_unix_ns + grant::kStartWithinNs,
                                  .end_by_unix_ns = order.record.started_unix_ns + grant::kEndWithinNs});

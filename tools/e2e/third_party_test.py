@@ -211,6 +211,19 @@ def test_the_quotas_of_who_ordered_it_count(group, home, bound):
     assert same_bytes(source, group["beta"].export() / "file")
 
 
+def test_no_more_bytes_arrive_than_the_order_allows(group, home):
+    tree = group["alpha"].export() / "bounded"
+    tree.mkdir()
+    for number in range(3):
+        random_file(tree / f"f{number}", 2 * MIB, seed=number)
+    refused(home.sluice("send", "alpha:data/bounded", "beta:data/", "--max-bytes", "5MiB"), UNTRUSTED, "5242880 at most")
+    assert not any((group["beta"].export() / "bounded").glob("f*"))
+    result = home.sluice("send", "alpha:data/bounded", "beta:data/", "--max-bytes", "7MiB")
+    assert result.returncode == 0, result.stderr
+    assert same(tree, group["beta"].export() / "bounded")
+    refused(home.sluice("send", __file__, "beta:data/", "--max-bytes", "1MiB"), USAGE, "max_bytes")
+
+
 def test_a_file_of_transfers_may_name_two_other_nodes(group, home):
     source = source_of(group, "file", 1000)
     work = home.directory / "work.toml"
