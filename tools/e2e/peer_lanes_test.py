@@ -136,8 +136,8 @@ def test_statuses_that_lie(meeting, lie):
 
 
 def test_a_flood_of_statuses_harms_no_other_session(meeting):
-    """A hundred at a time, as long as data come, while another session goes on."""
-    flood = lying(lambda lane: [says(lane, gaps=[(0, 1 << 60)], credit_extents=1 << 62)], at_once=100, rounds=1 << 30)
+    """A hundred at a time, two hundred times, while another session goes on."""
+    flood = lying(lambda lane: [says(lane, gaps=[(0, 1 << 60)], credit_extents=1 << 62)], at_once=100, rounds=200)
     others = [make_file(meeting.node, MIB)]
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         honest = meeting.peer(ports=[OTHERS_PORT])

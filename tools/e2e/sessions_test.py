@@ -15,7 +15,7 @@ def pair(make_pair):
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
 def test_a_session_uses_the_lanes_it_was_given(pair, lanes):
-    source = make_file(pair.a, 200 * MIB + 77)
+    source = make_file(pair.a, 48 * MIB + 77)
     target = push(pair, source, "--lanes", lanes)
     assert last_session(pair.a)["lanes"] == lanes
     forget(source, target)
@@ -23,7 +23,7 @@ def test_a_session_uses_the_lanes_it_was_given(pair, lanes):
 
 @pytest.mark.parametrize("lanes", [2, 4])
 def test_a_pull_uses_the_lanes_it_was_given(pair, lanes):
-    source = make_file(pair.b, 200 * MIB + 77)
+    source = make_file(pair.b, 48 * MIB + 77)
     target = pull(pair, source, "--lanes", lanes)
     assert last_session(pair.a)["lanes"] == lanes
     forget(source, target)
@@ -33,9 +33,9 @@ def test_several_sessions_at_once_in_both_directions(pair):
     running = []
     for giver, taker in ((pair.a, pair.b), (pair.b, pair.a)):
         for _ in range(2):
-            source = make_file(giver, 50 * MIB + 1)
+            source = make_file(giver, 20 * MIB + 1)
             running.append((giver.popen("send", source, f"{taker.name}:data/"), source, taker.export() / source.name))
-            source = make_file(taker, 30 * MIB + 4095)
+            source = make_file(taker, 12 * MIB + 4095)
             target = giver.export() / ("got-" + source.name)
             running.append((giver.popen("get", f"{taker.name}:{source}", target), source, target))
     for process, source, target in running:
@@ -66,10 +66,10 @@ def test_crc_kind_can_be_chosen(pair, crc):
 
 @pytest.mark.parametrize("crc", ["none", "crc32c", "crc64"])
 def test_any_crc_kind_will_do_into_the_discard_sink(pair, crc):
-    result = pair.a.sluice("send", f"memory:{256 * MIB}", "b:null:", "--crc", crc)
+    result = pair.a.sluice("send", f"memory:{64 * MIB}", "b:null:", "--crc", crc)
     assert result.returncode == 0, result.stderr
     session = last_session(pair.a)
-    assert session["bytes_done"] == 256 * MIB
+    assert session["bytes_done"] == 64 * MIB
     assert not names(pair.b)
 
 

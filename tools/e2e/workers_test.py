@@ -27,7 +27,7 @@ def pair(request, make_pair):
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
 def test_push_from_two_workers(pair, lanes):
-    source = make_file(pair.a, 100 * MIB + 11)
+    source = make_file(pair.a, 32 * MIB + 11)
     target = push(pair, source, "--lanes", lanes)
     assert last_session(pair.a)["lanes"] == lanes
     forget(source, target)
@@ -35,7 +35,7 @@ def test_push_from_two_workers(pair, lanes):
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
 def test_pull_to_two_workers(pair, lanes):
-    source = make_file(pair.b, 100 * MIB + 11)
+    source = make_file(pair.b, 32 * MIB + 11)
     target = pull(pair, source, "--lanes", lanes)
     forget(source, target)
 
