@@ -51,6 +51,7 @@ class AdaptiveRate final : public Controller {
   void run(const Round& round, const Sight& sight, uint64_t now_ns);
   void test(const Round& round, const Sight& sight, uint64_t now_ns);
   void drain(const Round& round, const Sight& sight, uint64_t now_ns);
+  bool suspicion_vanished() const;
   void begin_drain(const Round& round, const Sight& sight, uint64_t now_ns);
   void unlearn(const Round& round);
   void grow(const Sight& sight, uint64_t now_ns);
@@ -92,6 +93,7 @@ class AdaptiveRate final : public Controller {
     double first_queue_s = -1;
     bool held = false;                 // in this round the queue has shown
     double suspect_loss = 0;           // that made a trial begin
+    double suspect_datagrams = 0;      // of which it is
     uint64_t suspect_ns = UINT64_MAX;  // since when too much looked lost
   } start_;
   struct Growth {

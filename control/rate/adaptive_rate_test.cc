@@ -97,6 +97,32 @@ TEST(AdaptiveRate, SharesWithItsLike) {
   }
 }
 
+// Of a thousand starts of each cell (perf/laws/starts.cc) the worst there ever were: what chance lost at the
+// beginning was taken for a full path.
+TEST(AdaptiveRate, WhatChanceLosesAtTheStartIsNotTakenForAFullPath) {
+  struct Start {
+    double rtt_s;
+    double loss;
+    double buffer_of_bdp;
+    uint64_t seed;
+  };
+  for (const Start& start :
+       {Start{0.2, 0.01, 1, 90}, Start{0.1, 0.01, 0.5, 90}, Start{0.2, 0.1, 1, 20}, Start{0.1, 0.05, 1, 125},
+        Start{0.001, 0.1, 0.5, 4}, Start{0.001, 0.1, 0.1, 34}}) {
+    const double bdp_bytes = 125e6 * start.rtt_s;
+    Dumbbell path({.capacity_bps = 1e9,
+                   .buffer_bytes = std::max(5 * Dumbbell::kDatagramBytes, start.buffer_of_bdp * bdp_bytes),
+                   .loss = start.loss},
+                  start.seed);
+    path.add(law(), start.rtt_s);
+    path.run(5);
+    path.reset();
+    path.run(8);
+    EXPECT_GT(path.utilisation(), 0.75)
+        << start.rtt_s << " s, loss " << start.loss << ", seed " << start.seed;
+  }
+}
+
 TEST(AdaptiveRate, SharesBetweenShortAndLongPaths) {
   Dumbbell path({.capacity_bps = 1e9, .buffer_bytes = 12.5e6});
   path.add(law(), 0.02);

@@ -11,12 +11,12 @@ constexpr double kRoundsMin = 3;
 constexpr double kRoundsMax = 24;
 constexpr double kLossesWanted = 40;  // of a half: fewer do not tell two rates apart
 constexpr double kDifferenceMin = 0.003;
-constexpr double kDeviations = 2.5;
 
 }  // namespace
 
-void LossTrial::begin(double rate_bps) {
+void LossTrial::begin(double rate_bps, double deviations) {
   *this = {};
+  deviations_ = deviations;
   running_ = true;
   rate_bps_ = rate_bps;
 }
@@ -24,6 +24,8 @@ void LossTrial::begin(double rate_bps) {
 double LossTrial::loss() const {
   return (low_.lost + full_.lost) / std::max(1.0, low_.datagrams + full_.datagrams);
 }
+
+double LossTrial::low_loss_bound() const { return loss_lower_bound(low_.loss(), low_.datagrams); }
 
 LossTrial::Finding LossTrial::take(const Round& round) {
   ++rounds_;
@@ -45,7 +47,7 @@ LossTrial::Finding LossTrial::take(const Round& round) {
   };
   const double ratio = (1 - full_.loss()) / std::max(1e-6, 1 - low_.loss());
   const double noise = std::hypot(deviation(low_), deviation(full_));
-  if (1 - ratio > std::max(kDifferenceMin, kDeviations * noise)) return Finding::kCongestive;
+  if (1 - ratio > std::max(kDifferenceMin, deviations_ * noise)) return Finding::kCongestive;
   return Finding::kRandom;
 }
 

@@ -17,18 +17,21 @@ class LossTrial {
 
   enum class Finding : uint8_t { kRunning, kCongestive, kRandom };
 
-  void begin(double rate_bps);
+  // By so many deviations the two halves differ if the loss is of our making.
+  void begin(double rate_bps, double deviations = 2.5);
   bool running() const { return running_; }
   void abort() { running_ = false; }
   Finding take(const Round& round);
   double rate_bps() const { return high_ ? rate_bps_ : kLowShare * rate_bps_; }
   double full_rate_bps() const { return rate_bps_; }
-  double loss() const;  // of both halves
+  double loss() const;            // of both halves
+  double low_loss_bound() const;  // of the lower rate: it is at least this
 
  private:
   bool running_ = false;
   bool high_ = false;
   double rate_bps_ = 0;
+  double deviations_ = 0;
   int rounds_ = 0;  // of this half
   LossCount low_;
   LossCount full_;
