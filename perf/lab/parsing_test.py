@@ -46,6 +46,12 @@ def test_raw_takes_the_receivers_figures(programs):
     assert figures["cpu_s"] >= 0 and figures["rss_mb"] > 0
 
 
+def test_the_highest_rate_held_is_below_the_first_that_was_not():
+    rows = [{"target_gbps": rate, "rate_error": error} for rate, error in ((25, 0.02), (1, 0.001), (40, 0.001), (10, 0.005))]
+    assert pacing.held_gbps(rows) == 10
+    assert pacing.held_gbps(rows[:1]) is None
+
+
 def test_pace_becomes_a_sample(programs):
     line = {"policy": "bucket", "rate_bps": 1e10, "achieved_bps": 9.99e9, "rate_error": -0.001, "gap_error_p50_ns": 1,
             "gap_error_p99_ns": 2, "gap_error_p999_ns": 3, "burst_p50": 1, "burst_max": 2, "frames": 1000,

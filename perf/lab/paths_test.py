@@ -88,6 +88,11 @@ def test_a_cell_that_failed_leaves_no_worst_fraction():
     assert path.summary([*rows, row(0, 0.0, None)])["worst_fraction"] is None
 
 
+def test_the_worst_start_is_that_of_all_cells():
+    cells = [{"least": 0.8, "bad": 0, "starts": 1000}, {"least": 0.4, "bad": 2, "starts": 1000}]
+    assert path.summary_of_starts(cells) == {"worst_start": 0.4, "bad_starts": 2, "starts": 2000}
+
+
 def test_a_step_that_was_not_settled_counts_as_the_time_given():
     def row(rtt, down, up):
         return {"case": "capacity", "rtt_ms": rtt, "n": 1, "rtts_down": down, "rtts_up": up, "rtts_given": 150}

@@ -12,7 +12,8 @@
 # sender could send 1.2 times that, as FMFT's 83.3 % of an unpaced one says; sent_for_each: frames sent for each that is needed.
 #
 # summary: rate_error_max is the largest of node and pace with chunks of 8192 bytes, rate_error_2400_at_25g that of nodes
-# with shorter ones; first_pass_X the worst of policy X over all rates run.
+# with shorter ones; first_pass_X the worst of policy X over all rates run. held_gbps is the highest rate that nodes held to 0.5 %, as
+# they did all lower ones.
 # SPDX-License-Identifier: Apache-2.0
 import json
 
@@ -30,6 +31,7 @@ _CHUNK_BYTES = 8192
 _SHORT = {"what": "node", "policy": "bucket", "target_gbps": 25, "chunk_size": 2400}
 _FRAME_BYTES = _CHUNK_BYTES + FRAME_OVERHEAD_BYTES
 _QUEUE_FRAMES = 256
+_HELD_ERROR = 0.005
 _LADDER_QUICK_GBPS = (10,)
 _WHOLE_BYTES, _WHOLE_CHUNK_BYTES, _WHOLE_QUEUES = 100_000_000, 1400, (256, 8192)
 _WHOLE_BPS, _WHOLE_SENDER = 1_000_000_000, 1.2
@@ -109,10 +111,20 @@ def summary(rows):
     out = {"rate_error_max": max((row["rate_error"] for row in ours if row not in short), default=None),
            "rate_error_2400_at_25g": short[0]["rate_error"] if short else None,
            "steal_s": max((row.get("steal_s") or 0 for row in ours), default=None)}  # fmt: skip
+    out["held_gbps"] = held_gbps([row for row in ours if row["what"] == "node" and row not in short])
     for policy, name in POLICIES.items():
         passed = [row["first_pass"] for row in rows if row["policy"] == policy and row.get("first_pass") is not None]
         out[f"first_pass_{name}"] = min(passed) if passed else None
     return out
+
+
+def held_gbps(rows):
+    held = None
+    for row in sorted(rows, key=lambda each: each["target_gbps"]):
+        if row["rate_error"] > _HELD_ERROR:
+            break
+        held = row["target_gbps"]
+    return held
 
 
 def plots(result):

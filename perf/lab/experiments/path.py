@@ -7,12 +7,19 @@
 # time_to_95_s: from the first datagram until 95 % of C (1 - p) left the path for 100 ms, or for one RTT. queue_ms: the
 # median of what waited in the link's queue after the start-up, looked at every 10 ms.
 #
+# `starts`: how sessions start in virtual time (`sluice-starts`), many of each cell of round trip, loss and buffer: what they take of
+# the path from the fifth to the eighth second. worst_start: the least of all; bad_starts: how many took less than 0.7.
+#
 # Cells of 10 Gbit/s have a link of that rate, or of 0.8 of what the emulator carried when it was asked to carry as
 # much as it can (`emulator_gbps`); `capacity_gbps` says which.
 # SPDX-License-Identifier: Apache-2.0
+import json
+
 from .. import trace, watch
 from ..emulated import EmulatedNodes, Looker, for_seconds, goodput_limit_bps, queue_for
 from ..figures import gbps, median, ratio, rounded
+from ..probe import program
+from ..stopwatch import timed
 from . import shapes
 
 HELP = "adaptive over RTT 0 to 200 ms and loss 0 to 10 %: goodput, time to 95 %, queue"
@@ -25,6 +32,7 @@ _RATE_GBPS, _FAST_GBPS = 1.0, 10.0
 _FAST_CELLS = ((1, 0.0), (20, 0.0), (100, 0.0), (20, 0.01))
 _EMULATOR_SHARE = 0.8
 _MEMORY_MIB = 1024
+_STARTS_QUICK, _STARTS = 10, 1000  # of each of 80 cells: a thousand take half an hour of both cores
 
 
 def run(bench):
@@ -37,7 +45,20 @@ def run(bench):
                                    lambda _each: None)  # fmt: skip
     bench.described["emulator_gbps"] = rounded(fastest)
     rows = bench.must_have_rows(bench.rows(settings, samples))
-    return {"rows": rows, "summary": {**summary(rows), "emulator_gbps": rounded(fastest)}}
+    starts = starts_in_virtual_time(bench.pick(_STARTS_QUICK, _STARTS))
+    return {"rows": rows, "starts": starts,
+            "summary": {**summary(rows), **summary_of_starts(starts), "emulator_gbps": rounded(fastest)}}  # fmt: skip
+
+
+def starts_in_virtual_time(starts):
+    finished = timed([program("sluice-starts"), "--starts", starts], 120 + 10 * starts)
+    finished.must_have_worked("sluice-starts")
+    return [json.loads(line) for line in finished.stdout.splitlines()]
+
+
+def summary_of_starts(cells):
+    return {"worst_start": min(each["least"] for each in cells), "bad_starts": sum(each["bad"] for each in cells),
+            "starts": sum(each["starts"] for each in cells)}  # fmt: skip
 
 
 def cells(quick, fastest_gbps):
