@@ -2,9 +2,9 @@
 //
 // A directory that the tree lacks is made here as it is to be, with its names in it, and gets its place by
 // one rename: of a file of 4 KiB in a new tree, a rename of its own was a third of the work
-// (docs/PERFORMANCE.md). What belongs into a directory that is there already is made under a number, and
-// renamed by itself. So is all of a directory whose parent hands on to what is made in it something that this
-// one does not: a group, a default ACL, flags.
+// (docs/performance/where-the-time-goes.md). What belongs into a directory that is there already is made
+// under a number, and renamed by itself. So is all of a directory whose parent hands on to what is made in it
+// something that this one does not: a group, a default ACL, flags.
 //
 // Cold; blocking; one thread at a time.
 // SPDX-License-Identifier: Apache-2.0

@@ -2,10 +2,10 @@
 //
 // Through the caches is twice as fast, as long as the lines come quickly from the core that read them last.
 // Where they do not, as in some virtual machines, each line is waited for, and a chunk of 8 KiB takes eight
-// times as long; past the caches it takes the same time always (docs/PERFORMANCE.md). Such slow times last
-// for milliseconds or for hours, and only long ones are worth a change: so a trial of the other way is
-// compared with the mean of all that was written since the last one. Trials through the caches, which may
-// take five times as long, become rarer with each that was in vain.
+// times as long; past the caches it takes the same time always (docs/performance/where-the-time-goes.md).
+// Such slow times last for milliseconds or for hours, and only long ones are worth a change: so a trial of
+// the other way is compared with the mean of all that was written since the last one. Trials through the
+// caches, which may take five times as long, become rarer with each that was in vain.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

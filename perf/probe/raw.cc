@@ -1,5 +1,6 @@
 // sluice-raw: what the device carries without a protocol: one end sends bursts of the same frame, the other
-// counts and frees them. The ceiling that the lab puts beside the product's goodput (docs/PERFORMANCE.md).
+// counts and frees them. The ceiling that the lab puts beside the product's goodput
+// (docs/performance/lab.md).
 //
 // Work per frame is that of testpmd's txonly and rxonly: a buffer, the headers, no payload.
 // SPDX-License-Identifier: Apache-2.0

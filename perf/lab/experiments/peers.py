@@ -1,4 +1,4 @@
-# Sluice beside the packaged tools, tmpfs to tmpfs and disk to disk. docs/PERFORMANCE.md, "The lab", has the rules.
+# Sluice beside the packaged tools, tmpfs to tmpfs and disk to disk. docs/performance/programs.md has the rules.
 #
 # Data goes from end a to end b, everything of an end on one core. goodput is file bytes over the wall of the whole
 # client process, with an fsync of the destination inside for disk; CPU is that of all processes of both ends, by
