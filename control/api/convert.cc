@@ -206,6 +206,9 @@ Result<node::Wishes> wishes_of_any(const Request& request) {
     if (!lease) return lease.error();
     wishes.lease = std::move(*lease);
   }
+  Result<selection::FilePart> part = selection::parse_file_part(options.part());
+  if (!part) return part.error();
+  wishes.selection.part = std::move(*part);
   selection::Keep& keep = wishes.selection.keep;
 #define SLUICE_OPTION(...)
 #define SLUICE_KEEP(name, ...) keep.name = options.name();

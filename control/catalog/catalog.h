@@ -13,11 +13,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "control/catalog/entry.h"
+#include "control/selection/file_part.h"
 #include "dataplane/base/file_time.h"
 #include "dataplane/base/number.h"
 #include "dataplane/base/range.h"
@@ -103,9 +105,15 @@ struct File {
   std::vector<base::Range> holes;
   Keep keep;              // destination: what was agreed to be kept of it, or of what is in it
   Attributes attributes;  // of kFile
+  // It is the object's bytes; all else that is said here is of the whole file.
+  selection::FilePart part;
+  std::optional<uint64_t> whole_digest;  // of the whole file, once it is finished
 
   bool packed() const { return kind != FileKind::kFile; }
   bool failed() const { return state == FileState::kFailed; }
+  // Of the file as it stands on a disk, and where the object's bytes begin in it.
+  uint64_t bytes_on_disk() const { return selection::is_part(part) ? part.whole_bytes : size_bytes; }
+  uint64_t base_bytes() const { return part.offset; }
   uint32_t names() const { return packed() ? pack.members : 1; }
   // None of its names arrives. `names`: those of a pack, as far as they are known.
   void note_failed(const std::vector<FailedName>& names, Failure failure);

@@ -139,8 +139,12 @@ Status DestinationEnd::named(ObjectId object, Effects& out) {
   if (several_) several_->remove(object);
   for (catalog::File& file : files_.catalog().files_of(object)) file.digest = receiver_->digest(object);
   files_.done(object, out);
-  const catalog::Shortfall& missing = catalog().files_of(object).front().missing;
-  say(FileDone{.object = object, .digest = receiver_->digest(object), .missing = missing}, out);
+  const catalog::File& file = catalog().files_of(object).front();
+  say(FileDone{.object = object,
+               .digest = receiver_->digest(object),
+               .missing = file.missing,
+               .whole_digest = file.whole_digest},
+      out);
   return follow_receiver(out);
 }
 
@@ -151,11 +155,17 @@ Status DestinationEnd::last_pack_due(Effects& out) {
   return commit(last, CommitEvent::kFinishDue, {}, out);
 }
 
-// Once more, of a pack that is done: who lost the connection may not have heard of it.
+// Once more, of a pack that is done, or a file that was finished: who lost the connection may not have heard
+// of it.
 void DestinationEnd::say_missing(ObjectId object, LegId leg, Effects& out) const {
-  const catalog::Shortfall& missing = catalog().files_of(object).front().missing;
-  if (missing.names.empty()) return;
-  say_on(leg, FileDone{.object = object, .digest = receiver_->digest(object), .missing = missing}, out);
+  const catalog::File& file = catalog().files_of(object).front();
+  if (file.missing.names.empty() && !file.whole_digest) return;
+  say_on(leg,
+         FileDone{.object = object,
+                  .digest = receiver_->digest(object),
+                  .missing = file.missing,
+                  .whole_digest = file.whole_digest},
+         out);
 }
 
 // Hard links and the times of directories need what they concern.
@@ -229,6 +239,7 @@ Status DestinationEnd::on(const ObjectNamed& event, Effects& out) {
   pending_.answered();
   for (catalog::File& file : files_.catalog().files_of(event.object)) {
     file.missing = event.missing;
+    file.whole_digest = event.whole_digest;
     if (event.identity && !file.packed()) file.identity = *event.identity;
   }
   if (!event.status && event.given) given_.insert(event.object);

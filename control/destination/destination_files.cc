@@ -22,7 +22,8 @@ catalog::File file_of(const OfferedFile& offered, const TransferOffer& offer) {
           .pack = {.members = offered.members},
           .holes = offered.holes,
           .keep = selection::Keep::of(offer.keep),
-          .attributes = offered.attributes};
+          .attributes = offered.attributes,
+          .part = offer.part};
 }
 
 }  // namespace
@@ -177,7 +178,8 @@ Status DestinationFiles::on(const FilesCreated& event, Effects& out) {
 void DestinationFiles::created(const std::vector<catalog::File>& files, Effects& out) {
   for (const catalog::File& file : files) {
     catalog_.add(file);
-    holdings_.push_back({.has_file = !discard_ && !file.failed(), .done = file.failed()});
+    const bool found = file.state == catalog::FileState::kDone;  // a part that was here already
+    holdings_.push_back({.has_file = !discard_ && !file.failed() && !found, .done = file.failed() || found});
   }
   if (growth_ == GrowthPhase::kNone) walk(out);
 }

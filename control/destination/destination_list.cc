@@ -59,7 +59,12 @@ ObjectId DestinationEnd::receive_new() {
       commits_.push_back({});
     }
     put_holes(object);
-    if (catalog().files_of(object).front().failed()) receiver_->failed(object);
+    const catalog::File& file = catalog().files_of(object).front();
+    if (file.failed()) receiver_->failed(object);
+    if (file.state == catalog::FileState::kDone && !receiver_->done(object)) {
+      receiver_->set_done(object, file.digest);
+      commits_[object].found_named();
+    }
   }
   return first;
 }

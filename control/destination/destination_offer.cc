@@ -33,6 +33,15 @@ bool good_holes(const OfferedFile& file, uint32_t extent_bytes) {
          (file.holes.empty() || file.kind == catalog::FileKind::kFile);
 }
 
+// A part is of one file, of which all that is offered is the object that carries it.
+std::string_view part_problem(const TransferOffer& offer, bool discard) {
+  if (!selection::is_part(offer.part)) return "";
+  if (offer.files.size() != 1 || offer.growing || of_tree(offer.files.front())) return "is not of one file";
+  if (!offer.files.front().holes.empty()) return "has holes";
+  if (discard) return "would be discarded";
+  return selection::offered_part_problem(offer.part, offer.files.front().size_bytes);
+}
+
 std::string_view kept_problem(const OfferedFile& file, const TransferOffer& offer) {
   if (file.kind != catalog::FileKind::kFile) return file.attributes.empty() ? "" : "an owner of a pack";
   return catalog::attributes_problem(file.attributes, selection::Keep::of(offer.keep),
@@ -69,7 +78,8 @@ Result<bool> DestinationFiles::add_part(const TransferOffer& part, const Wish* w
               .verify = part.verify,
               .mkdir = part.mkdir,
               .growing = part.growing,
-              .keep = part.keep};
+              .keep = part.keep,
+              .part = part.part};
   }
   if (part.keep != offer_.keep || (part.keep & ~selection::Keep::kKnown) != 0)
     return Error{
@@ -168,6 +178,8 @@ Status DestinationFiles::check(const TransferOffer& offer) const {
       return bad(fmt::format("the peer offers two files with the name \"{}\"", base::printable(file.name)));
     }
   }
+  if (const std::string_view wrong = part_problem(offer, discard_); !wrong.empty())
+    return bad(fmt::format("the peer offers a part that {}", wrong));
   if (Status status = check_bounds(offer, total); !status) return status;
   return check_bytes(total, extent_bytes_);
 }
@@ -212,6 +224,9 @@ Status DestinationFiles::check_file(const OfferedFile& file, bool is_last) const
 // The peer chooses neither how many files are stored here nor what they are called.
 Status DestinationFiles::check_asked_for(const Wish& wish) const {
   const std::vector<std::string>& paths = wish.paths;
+  if (!selection::answers_wish(offer_.part, wish.selection.part))
+    return Error{ErrorCode::kIncompatible,
+                 "the peer offers another part of the file than was asked for: nothing is stored"};
   Result<selection::Choice> choice = selection::Choice::make(wish.selection);
   if (!choice) return choice.error();
   // What is in packs is checked when they are unpacked.
@@ -248,7 +263,7 @@ Status DestinationFiles::check_same(bool replicas) const {
                  "the peer offers more files than it had, when it said that these were all: begin another "
                  "session"};
   }
-  bool same = count >= catalog_.file_count();
+  bool same = count >= catalog_.file_count() && offer_.part == catalog_.files().begin()->part;
   for (size_t i = 0; same && i < offer_.files.size(); ++i) {
     const OfferedFile& offered = offer_.files[i];
     if (offered.number >= catalog_.file_count()) break;

@@ -67,6 +67,7 @@ Result<SourceFile> Exports::open_for_user(const Location& location, bool unfinis
 
 Result<DestinationFile> Exports::create_for_user(const Location& location,
                                                  const DestinationSpec& spec) const {
+  if (selection::is_part(spec.part)) return not_as_user(spec.path, "it is a part of a file");
   if (spec.keep.owner || spec.keep.group || spec.keep.xattrs || spec.keep.acls)
     return not_as_user(spec.path, "it is to keep its owner, attributes or ACL");
   const std::string in_it = (location.path() == "/" ? "" : location.path()) + "/" + spec.name;

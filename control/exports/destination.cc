@@ -22,7 +22,7 @@
 
 namespace sluice::exports {
 DestinationFile::State::~State() {
-  if (!fd || committed || keep) return;
+  if (!fd || committed || keep || selection::is_part(spec.part)) return;
   if (user) {
     (void)user->drop(for_user());
     return;
@@ -146,11 +146,11 @@ Result<Exports::Location> Exports::locate_writable(std::string_view path) const 
   return location;
 }
 
-Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec,
-                                                    catalog::Failure* why) const {
+// With its directory open; nothing is made yet.
+Result<std::unique_ptr<DestinationFile::State>> Exports::state_for(const DestinationSpec& spec,
+                                                                   catalog::Failure* why) const {
   const auto location = locate_writable(spec.path);
   if (!location) return location.error();
-  if (user_) return create_for_user(*location, spec);
   if (Status status = check_keep(*location, spec.keep); !status) return status.error();
   const int root_fd = location->root->fd->get();
   const auto target = target_of(root_fd, location->relative, location->absolute, spec);
@@ -165,8 +165,23 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec,
   state->name_path = state->absolute();
   state->given = given_;
   if (spec.beneath_tree) state->writable = writable_;
-  Status made = state->open_directory(root_fd, target->directory_path);
-  if (made) made = create_in(*state);
+  const Status opened = state->open_directory(root_fd, target->directory_path);
+  if (!opened && why != nullptr) *why = state->why;
+  if (!opened) return opened.error();
+  return state;
+}
+
+Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec,
+                                                    catalog::Failure* why) const {
+  if (user_) {
+    const auto location = locate_writable(spec.path);
+    if (!location) return location.error();
+    return create_for_user(*location, spec);
+  }
+  auto found = state_for(spec, why);
+  if (!found) return found.error();
+  std::unique_ptr<DestinationFile::State> state = std::move(*found);
+  const Status made = selection::is_part(spec.part) ? state->create_part() : create_in(*state);
   if (!made && why != nullptr) *why = state->why;
   if (!made) return made.error();
   state->direct = make_direct(state->fd.get());
@@ -257,18 +272,20 @@ Result<std::optional<DestinationFile>> Exports::reopen_destination(const Destina
   state->name = named->name;
   state->name_path = spec.path;
   state->path = printable(spec.path);
-  state->temporary = temporary_name_in(named->directory.get(), named->name);
   state->given = given_;
   if (spec.beneath_tree) state->writable = writable_;
   state->root_path = std::move(named->root_path);
   state->relative = std::move(named->relative);
   state->directory = std::move(named->directory);
   const int at = state->directory.get();
+  const bool part = selection::is_part(spec.part);
+  state->temporary = part ? state->part_files().data_name() : temporary_name_in(at, state->name);
   const bool fetched = static_cast<bool>(fd);
   state->fd = fetched ? std::move(fd) : open_beneath(at, state->temporary, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
   if (!state->fd && errno == ENOENT) return std::optional<DestinationFile>();
   if (!state->fd) return lookup_error(state->path, errno, ErrorCode::kStorage);
-  if (!fetched && ::flock(state->fd.get(), LOCK_EX | LOCK_NB) != 0)
+  const int lock = selection::is_range(spec.part) ? LOCK_SH : LOCK_EX;
+  if (!fetched && ::flock(state->fd.get(), lock | LOCK_NB) != 0)
     return errno == EWOULDBLOCK ? busy(state->path) : storage_error(state->path, errno);
   DestinationFile file(std::move(state));
   if (!same_file(file.identity(), identity) ||

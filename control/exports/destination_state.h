@@ -8,6 +8,7 @@
 #include "control/exports/as_user.h"
 #include "control/exports/exports.h"
 #include "control/exports/given.h"
+#include "control/exports/part_files.h"
 #include "control/exports/writable.h"
 
 namespace sluice::exports {
@@ -48,6 +49,9 @@ struct DestinationFile::State {
     return writable ? writable->if_needed(directory.get()) : nullptr;
   }
   Status open_directory(int root_fd, const std::string& shown);
+  // part_destination.cc
+  PartFiles part_files() const { return {directory.get(), name, spec.part.set, path}; }
+  Status create_part();
   // naming.cc
   Status refuse(catalog::Failure failure, Error error) const;
   Status exists() const;

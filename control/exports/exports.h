@@ -25,6 +25,7 @@
 #include "dataplane/base/error.h"
 #include "dataplane/base/file_time.h"
 #include "dataplane/base/unique_fd.h"
+#include "dataplane/core/wire.h"
 
 namespace sluice::exports {
 
@@ -57,6 +58,9 @@ struct DestinationSpec {
   std::vector<base::Range> holes;  // in order: what of it takes no room
   catalog::Keep keep;
   catalog::Attributes attributes;
+  // Of one file that several sessions write (part_files.h); then `size` is that of the whole.
+  selection::FilePart part;
+  wire::CrcKind crc_kind = wire::CrcKind::kCrc64Ecma;  // of the digests of its parts
 };
 
 // A file on its way: data goes to a temporary name beside the final one. Unless `commit` succeeded or `keep`
@@ -91,6 +95,9 @@ class DestinationFile {
   // leads elsewhere than when the file was created. kOutsideExports: so it does since the rename; the file
   // stays.
   Status commit();
+  // Of a part, in place of commit(): notes that the range is durable, or gives the file its name, or removes
+  // it. `digest`: of the range. Of a file that was finished, the digest of all of it.
+  Result<std::optional<uint64_t>> commit_part(uint64_t digest);
   // It was removed or replaced, or the path leads elsewhere since it was made. False of a user's file, of
   // which only its own process can tell.
   bool away() const;
@@ -100,6 +107,14 @@ class DestinationFile {
   struct State;
   explicit DestinationFile(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+};
+
+// A range that is durable already.
+struct PartFound {
+  std::string shown;  // the final path, for people
+  std::string path;   // the same, in bytes
+  catalog::FileIdentity identity;
+  uint64_t digest = 0;
 };
 
 // While it lives, nobody takes this unfinished file of a transfer that let go of it for a leftover.
@@ -163,6 +178,9 @@ class Exports {
   // `why`: what a peer is told of it; left alone: what its code says.
   Result<DestinationFile> create_destination(const DestinationSpec& spec,
                                              catalog::Failure* why = nullptr) const;
+  // Of a range: its digest, if it was noted that it is durable, of a source as spec has it. `spec` is then
+  // that of a file to be created; nothing else is changed.
+  Result<std::optional<PartFound>> find_part(const DestinationSpec& spec) const;
   // The unfinished file of an earlier life of this daemon; spec.path is its name_path(). `fd`: its
   // descriptor, when somebody still had it, and with it the lock. Nothing when it is gone or is another file.
   Result<std::optional<DestinationFile>> reopen_destination(const DestinationSpec& spec,
@@ -199,6 +217,8 @@ class Exports {
   Reservation reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const;
   // Is this the file under its final name? Then the directory is synced, too.
   Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;
+  // Of a part: is it noted, has the file its name, or is it removed?
+  Result<bool> is_part_committed(const DestinationSpec& spec, const catalog::FileIdentity& identity) const;
 
   // Of the file systems beneath exports that may be written: which these are, and what one tells, if it does.
   std::vector<std::string> writable() const;
@@ -252,6 +272,8 @@ class Exports {
   static Result<SourceFile> open_regular(const Location& location, catalog::Failure* why = nullptr);
   static Result<SourceFile> as_source(const Location& location, UniqueFd fd, catalog::Failure* why);
   Status create_in(DestinationFile::State& state) const;
+  Result<std::unique_ptr<DestinationFile::State>> state_for(const DestinationSpec& spec,
+                                                            catalog::Failure* why) const;
   // as_user.cc
   Result<SourceFile> open_for_user(const Location& location, bool unfinished,
                                    catalog::Failure* why = nullptr) const;

@@ -42,7 +42,9 @@ Error DestinationFile::State::no_right_to_name() const {
               (taken ? " and to the file that is there" : "")};
 }
 
+// What several sessions write is removed by a session that drops it (part_destination.cc).
 Status DestinationFile::State::unlink() const {
+  if (selection::is_part(spec.part)) return {};
   const auto open = writable_for_now();
   if (still_named(directory.get(), temporary, fd.get()) &&
       ::unlinkat(directory.get(), temporary.c_str(), 0) != 0 && errno != ENOENT)

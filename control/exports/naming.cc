@@ -152,12 +152,17 @@ Status DestinationFile::State::give_all(int file_fd) const {
 Status DestinationFile::finish() {
   State& s = *state_;
   if (s.user) return s.user->finish(s.for_user());
+  // All else is of the file that several sessions write, and for the one that finishes it.
+  if (selection::is_part(s.spec.part) && s.spec.part.what != selection::FilePart::What::kFinish)
+    return ::fsync(s.fd.get()) == 0 ? Status() : Status(storage_error(s.path, errno));
   if (::ftruncate(s.fd.get(), static_cast<off_t>(s.spec.size)) != 0) return storage_error(s.path, errno);
   return s.give_all(s.fd.get());
 }
 
 bool DestinationFile::has_its_time() const {
   struct stat info {};
+  const selection::FilePart& part = state_->spec.part;
+  if (selection::is_part(part) && part.what != selection::FilePart::What::kFinish) return true;
   return ::fstat(state_->fd.get(), &info) != 0 || same_time(info.st_mtim, timespec_of(state_->spec.mtime_ns));
 }
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -109,6 +110,25 @@ Status take_room(int fd, uint64_t size_bytes, uint64_t room_bytes, const std::ve
   if (errno == EFBIG)
     return Error{ErrorCode::kStorage, path + ": its file system takes no file of " + human_bytes(room_bytes) +
                                           "; choose another destination"};
+  return storage_error(path, errno);
+}
+
+// Nothing outside of it is touched, and the file becomes no shorter.
+Status take_range(int fd, uint64_t offset, uint64_t length, const std::string& path) {
+  if (length == 0) return {};
+  if (const uint64_t free_bytes = free_bytes_of(fd); length > free_bytes) {
+    struct stat info {};
+    const bool known = ::fstat(fd, &info) == 0;
+    // Another try may have taken the room already.
+    if (known && static_cast<uint64_t>(info.st_blocks) * 512 < length)
+      return no_space(path, length, free_bytes);
+  }
+  int result = 0;
+  do {
+    result = ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(length));
+  } while (result != 0 && errno == EINTR);
+  if (result == 0 || errno == EOPNOTSUPP) return {};
+  if (errno == ENOSPC || errno == EDQUOT) return full(path, errno, fd);
   return storage_error(path, errno);
 }
 

@@ -22,4 +22,7 @@ Error no_space(const std::string& path, uint64_t needed_bytes, uint64_t free_byt
 // anything in it; -1: not known. kNoSpace; `path` is for people.
 Error full(const std::string& path, int reason, int fd);
 
+// Room for a range of a file that others write as well. kNoSpace, kStorage.
+Status take_range(int fd, uint64_t offset, uint64_t length, const std::string& path);
+
 }  // namespace sluice::exports

@@ -27,20 +27,24 @@ size_t name_bytes_max(int directory_fd) {
   return std::min(base::kNameBytesMax, static_cast<size_t>(info.f_namelen));
 }
 
-std::string temporary_name_in(int directory_fd, const std::string& name) {
-  std::string whole = temporary_name(name);
-  const size_t most = name_bytes_max(directory_fd);
-  if (whole.size() <= most) return whole;
+std::string shortened_name(const std::string& name, size_t most) {
+  if (name.size() <= most) return name;
   const uint64_t sum =
       crc::compute(wire::CrcKind::kCrc64Ecma, 0, reinterpret_cast<const uint8_t*>(name.data()), name.size());
   const std::string end = fmt::format("~{:016x}", sum);
-  const size_t others = temporary_name(end).size();
-  size_t kept = most > others ? most - others : 0;
+  size_t kept = most > end.size() ? most - end.size() : 0;
   // Not within a character: some file systems take no part of one.
   while (kept > 0 && (static_cast<uint8_t>(name[kept]) & 0xC0) == 0x80) --kept;
-  whole = temporary_name(name.substr(0, kept) + end);
+  const std::string shorter = name.substr(0, kept) + end;
+  DCHECK(shorter.size() <= std::max(most, end.size()), "it is no longer than there is room for");
+  return shorter;
+}
+
+std::string temporary_name_in(int directory_fd, const std::string& name) {
+  const size_t most = name_bytes_max(directory_fd);
+  const size_t around = temporary_name("").size();
+  const std::string whole = temporary_name(shortened_name(name, most - std::min(most, around)));
   DCHECK(is_temporary_name(whole), "a shortened name is known for what it is");
-  DCHECK(whole.size() <= std::max(most, others), "and is no longer than there is room for");
   return whole;
 }
 

@@ -20,6 +20,8 @@ namespace sluice::exports {
 inline constexpr std::string_view kTemporarySuffix = ".sluice-part";
 
 std::string temporary_name(const std::string& name);
+// Of a name that is longer, the end gives way to a sum of it.
+std::string shortened_name(const std::string& name, size_t most);
 // The same for a file in this directory. Where that would be too long for its file system the end of `name`
 // gives way to a sum of it.
 std::string temporary_name_in(int directory_fd, const std::string& name);

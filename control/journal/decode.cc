@@ -7,6 +7,7 @@
 #include "control/proto/fields.h"
 #include "control/proto/journal.pb.h"
 #include "control/proto/option_fields.h"
+#include "control/proto/range_fields.h"
 #include "control/selection/choice.h"
 #include "dataplane/base/file_time.h"
 
@@ -110,6 +111,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.source_bytes = from.source_bytes();
   to.selection = selection::selection_of(from);
   to.selection.keep = selection::Keep::of(from.keep());
+  to.selection.part = peer::part_of(from);
   if (from.has_user()) to.user = transfer::User{.uid = from.user().uid(), .name = from.user().name()};
   if (from.has_local_files()) {
     const LocalFiles& local = from.local_files();
@@ -197,7 +199,8 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
 std::optional<catalog::File> decode_file(const std::string& bytes) {
   FileRecord from;
   if (!from.ParseFromString(bytes) || !FileRecord::State_IsValid(from.state())) return std::nullopt;
-  if (from.kind() >= catalog::kFileKinds || from.list_state() >= catalog::kListStates) return std::nullopt;
+  const uint32_t kind = from.kind() - (from.has_part() ? catalog::kFileKinds : 0);
+  if (kind >= catalog::kFileKinds || from.list_state() >= catalog::kListStates) return std::nullopt;
   catalog::Pack pack{.members = from.members(), .list = nullptr};
   catalog::Shortfall missing{
       .failed = from.failed(), .left_out = from.left_out(), .names = peer::failures_of(from)};
@@ -219,13 +222,15 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
                        .overwrite = from.overwrite(),
                        .suspect = from.suspect(),
                        .verify = from.verify(),
-                       .kind = static_cast<catalog::FileKind>(from.kind()),
+                       .kind = static_cast<catalog::FileKind>(kind),
                        .list = static_cast<catalog::ListState>(from.list_state()),
                        .pack = std::move(pack),
                        .missing = std::move(missing),
                        .holes = peer::ranges_of(from.holes()),
                        .keep = selection::Keep::of(from.keep()),
-                       .attributes = catalog::attributes_of(from)};
+                       .attributes = catalog::attributes_of(from),
+                       .part = peer::part_of(from),
+                       .whole_digest = peer::whole_digest_of(from)};
 }
 
 }  // namespace sluice::journal

@@ -5,6 +5,7 @@
 #include "control/proto/fields.h"
 #include "control/proto/journal.pb.h"
 #include "control/proto/option_fields.h"
+#include "control/proto/range_fields.h"
 #include "control/selection/choice.h"
 #include "dataplane/base/file_time.h"
 
@@ -126,6 +127,7 @@ std::string encode(const transfer::Request& request) {
   for (const std::string& path : request.source_paths) to.add_source_paths(path);
   selection::put_selection(request.selection, &to);
   to.set_keep(request.selection.keep.bits());
+  peer::put_part(request.selection.part, &to);
   to.set_destination(request.destination);
   put(request.options, &to);
   to.set_source_bytes(request.source_bytes);
@@ -161,7 +163,8 @@ std::string encode(const catalog::File& file) {
   to.set_peer_path(file.peer_path);
   to.set_suspect(file.suspect);
   to.set_verify(file.verify);
-  to.set_kind(static_cast<uint32_t>(file.kind));
+  // A version that knows no parts takes none for a whole file.
+  to.set_kind(static_cast<uint32_t>(file.kind) + (selection::is_part(file.part) ? catalog::kFileKinds : 0));
   to.set_list_state(static_cast<uint32_t>(file.list));
   to.set_members(file.pack.members);
   if (file.pack.list) to.set_list(*file.pack.list);
@@ -171,6 +174,8 @@ std::string encode(const catalog::File& file) {
   peer::set_ranges(to.mutable_holes(), file.holes);
   to.set_keep(file.keep.bits());
   catalog::put_attributes(file.attributes, &to);
+  peer::put_part(file.part, &to);
+  if (file.whole_digest) to.set_whole_digest(*file.whole_digest);
   return to.SerializeAsString();
 }
 

@@ -13,7 +13,7 @@ namespace sluice::fields {
 // clang-format off
 template <> struct Count<Error> : Fields<2> {};
 template <> struct Count<catalog::FailedName> : Fields<2> {};
-template <> struct Count<catalog::File> : Fields<21> {};
+template <> struct Count<catalog::File> : Fields<23> {};
 template <> struct Count<catalog::AclEntry> : Fields<4> {};
 template <> struct Count<catalog::Attributes> : Fields<7> {};
 template <> struct Count<catalog::Xattr> : Fields<2> {};
@@ -24,7 +24,8 @@ template <> struct Count<catalog::Pack> : Fields<2> {};
 template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
 template <> struct Count<selection::Rule> : Fields<2> {};
-template <> struct Count<selection::Selection> : Fields<3> {};
+template <> struct Count<selection::FilePart> : Fields<5> {};
+template <> struct Count<selection::Selection> : Fields<4> {};
 template <> struct Count<transfer::Agreement> : Fields<19> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::Granted> : Fields<6> {};
@@ -160,6 +161,14 @@ inline transfer::Record sample_record(const std::string& id, int64_t started_uni
                                    .epoch = 1ULL << 60}};
 }
 
+inline selection::FilePart sample_part() {
+  return {.what = selection::FilePart::What::kRange,
+          .set = "00112233445566778899aabbccddeeff",
+          .offset = 1ULL << 50,
+          .length = 1ULL << 40,
+          .whole_bytes = 1ULL << 59};
+}
+
 inline catalog::File sample_file(const std::string& name) {
   return {
       .name = name,
@@ -193,7 +202,9 @@ inline catalog::File sample_file(const std::string& name) {
                      .xattrs = {{.name = "user.a\xff", .value = std::string("v\0", 2)}},
                      .acl = {{.tag = 1, .perm = 7, .id = 9, .name = "c"},
                              {.tag = 2, .perm = 5, .id = ~1U, .name = "\xff"}},
-                     .default_acl = {{.tag = 32, .perm = 1, .id = 3, .name = "d"}}}};
+                     .default_acl = {{.tag = 32, .perm = 1, .id = 3, .name = "d"}}},
+      .part = sample_part(),
+      .whole_digest = 1ULL << 63};
 }
 
 }  // namespace sluice::journal

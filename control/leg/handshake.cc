@@ -93,6 +93,8 @@ Status Handshake::handle(Message message, uint64_t now_ns, Effects& out) {
   if (const auto* wishes = std::get_if<Specification>(&message)) return specification(*wishes, now_ns, out);
   if (const auto* set = std::get_if<SpecificationSet>(&message)) return take_answer(*set, now_ns, out);
   if (const auto* request = std::get_if<TransferRequest>(&message)) {
+    if (selection::is_part(request->selection.part) && !around_.agreement.abilities.has(Ability::kRanges))
+      return Error{ErrorCode::kIncompatible, "the peer asks for a part of a file, which was not agreed upon"};
     return find_sources(request->source_paths, request->selection, now_ns, out);
   }
   if (const auto* offer = std::get_if<TransferOffer>(&message)) return take_offer(*offer, now_ns, out);
@@ -171,6 +173,7 @@ Abilities Handshake::abilities(uint64_t now_ns) const {
   Abilities able{.port = dataplane_.port,
                  .udp_checksum_always = around_.settings.udp_checksum_always,
                  .calls_only = around_.settings.calls_only,
+                 .file_part = around_.job.request && selection::is_part(around_.job.request->selection.part),
                  .several_sources = around_.job.several_peers,
                  .protection = around_.settings.protection};
   if (around_.job.role != Role::kSource) return able;

@@ -89,6 +89,8 @@ Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effect
   }
   if (offer.growing && !around_.agreement.abilities.has(Ability::kGrowingOffer))
     return Error{ErrorCode::kIncompatible, "the peer makes an offer that grows, which was not agreed upon"};
+  if (selection::is_part(offer.part) && !around_.agreement.abilities.has(Ability::kRanges))
+    return Error{ErrorCode::kIncompatible, "the peer offers a part of a file, which was not agreed upon"};
   std::optional<DestinationFiles::Wish> wish = DestinationFiles::wish_of(job.own_request());
   if (wish) wish->replicas = job.several_peers;
   const Result<bool> whole = job.destination()->files().take_offer(offer, wish ? &*wish : nullptr);

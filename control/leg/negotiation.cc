@@ -102,6 +102,20 @@ Status check_echoes(const Specification& spec, const SpecificationSet& set) {
       "the peer does not know how to reflect datagrams: upgrade it, or probe it with --transfers");
 }
 
+// A node that does not know it would store a range as if it were the file.
+Status check_ranges(const Specification& spec, const SpecificationSet& set) {
+  if (!spec.abilities.has(Ability::kRanges) || set.abilities.has(Ability::kRanges)) return {};
+  return incompatible(
+      "the peer cannot write a file together with other nodes, a part each: upgrade it, or move the file "
+      "whole (plan the fleet with --whole-files)");
+}
+
+Status check_demanded(const Specification& spec, const SpecificationSet& set) {
+  if (Status status = check_parts(spec, set); !status) return status;
+  if (Status status = check_echoes(spec, set); !status) return status;
+  return check_ranges(spec, set);
+}
+
 // Checks in an answer what protects data and what repairs them.
 Status check_protection(const Specification& spec, const SpecificationSet& set) {
   if (!known_protection(set.protection) || set.protection < spec.protection)
@@ -192,6 +206,7 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.abilities = AbilitySet::all();
   spec.abilities.set(Ability::kParts, role == Role::kDestination && abilities.several_sources);
   spec.abilities.set(Ability::kEchoes, echoes);
+  spec.abilities.set(Ability::kRanges, abilities.file_part);
   // What is judged, or offered by several, has to be known.
   spec.abilities.set(Ability::kGrowingOffer,
                      options.deadline_unix_ns == 0 && !spec.abilities.has(Ability::kParts));
@@ -287,8 +302,7 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
     return incompatible("the peer chose another CRC kind");
   }
   if (Status status = check_protection(spec, set); !status) return status.error();
-  if (Status status = check_parts(spec, set); !status) return status.error();
-  if (Status status = check_echoes(spec, set); !status) return status.error();
+  if (Status status = check_demanded(spec, set); !status) return status.error();
   if (set.rate_bps == 0 || set.rate_bps > spec.rate_bps_max)
     return incompatible("the peer chose a wrong rate");
   if (spec.learn_address && !set.learns_address) {

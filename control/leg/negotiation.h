@@ -19,8 +19,9 @@ inline constexpr uint32_t kExtentBytesMin = 64U << 10;
 struct Abilities {
   board::PortInfo port{};
   bool udp_checksum_always = false;
-  bool calls_only = false;                                     // nothing reaches it but answers
-  bool several_sources = false;                                // a destination has them: each sends a part
+  bool calls_only = false;       // nothing reaches it but answers
+  bool file_part = false;        // the session is about a part of a file, as this node wishes
+  bool several_sources = false;  // a destination has them: each sends a part
   wire::Protection protection = wire::Protection::kAes128Gcm;  // the least for data
   // At a source: what the path to the peer carries, and which size was measured to bring most; 0: not known.
   struct Path {

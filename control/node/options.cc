@@ -104,6 +104,22 @@ Status check_peers(const Wishes& wishes) {
   return usage(fmt::format("{} nodes as sources: {} are possible at most", peers.size(), transfer::kLegsMax));
 }
 
+// Of a part nothing is known but its place in a file, so it is moved by two nodes that both know what that
+// is.
+Status check_part(const Wishes& wishes) {
+  if (!selection::is_part(wishes.selection.part)) return {};
+  if (wishes.order || !wishes.source_node.empty())
+    return usage("part: not for a transfer between two other nodes; begin it at one of them");
+  if (!wishes.more_peers.empty())
+    return usage("part: not of a file that several sources send; leave out --from");
+  if (wishes.user || wishes.local_files)
+    return usage(
+        "part: only of files in exports, by an operator of this node: sessions of several nodes write "
+        "one file");
+  if (wishes.destination == transfer::kNullDestination) return usage("part: not into null:");
+  return {};
+}
+
 }  // namespace
 
 Status check_wishes(transfer::Role role, const Wishes& wishes) {
@@ -123,6 +139,7 @@ Status check_wishes(transfer::Role role, const Wishes& wishes) {
   if (wishes.options.max_bytes && !wishes.order && wishes.source_node.empty())
     return usage(
         "max_bytes: only of a transfer between two other nodes, such as 'sluice send a:data/x b:data/'");
+  if (const Status status = check_part(wishes); !status) return status;
   if (wishes.order && wishes.options.priority.value_or(0) > 0)
     return usage(
         fmt::format("priority = {}: what another node orders has 0 at most", *wishes.options.priority));

@@ -125,6 +125,12 @@ VerifyFile file_to_verify(const transfer::Saved& saved, ObjectId object, const c
       .size_bytes = known.size_bytes, .extent_bytes = agreement.extent_bytes, .crc_kind = agreement.crc_kind};
   file.whole = known.state == catalog::FileState::kDone;
   file.digest = known.digest;
+  if (known.whole_digest) {
+    file.layout.size_bytes = known.part.whole_bytes;
+    file.digest = *known.whole_digest;
+  } else if (selection::is_part(known.part)) {
+    file.problem = "only a part of it was sent: verify the session that finished it";
+  }
   if (!file.whole) {
     file.ledger = recovery::ExtentLedger(file.layout);
     for (const recovery::Block& block : saved.blocks[object]) {

@@ -12,6 +12,7 @@
 #include "control/peer/parts.h"
 #include "control/proto/ability_fields.h"
 #include "control/proto/fields.h"
+#include "control/proto/range_fields.h"
 #include "dataplane/base/file_time.h"
 
 namespace sluice::peer {
@@ -72,6 +73,7 @@ void put(const transfer::TransferRequest& m, PeerMessage* wire) {
   for (const std::string& path : m.source_paths) to->add_source_paths(path);
   selection::put_selection(m.selection, to);
   to->set_keep(m.selection.keep.bits());
+  put_part(m.selection.part, to);
 }
 
 void put(const transfer::TransferOffer& m, PeerMessage* wire) {
@@ -96,6 +98,7 @@ void put(const transfer::TransferOffer& m, PeerMessage* wire) {
   to->set_more(m.more);
   to->set_growing(m.growing);
   to->set_keep(m.keep);
+  put_part(m.part, to);
 }
 
 void put(const transfer::TransferReady& m, PeerMessage* wire) {
@@ -217,6 +220,7 @@ transfer::TransferRequest take(const TransferRequest& m) {
   transfer::TransferRequest request{.source_paths = list_of(m.source_paths()),
                                     .selection = selection::selection_of(m)};
   request.selection.keep = selection::Keep::of(m.keep());  // the offer says which of them are known here
+  request.selection.part = part_of(m);
   return request;
 }
 
@@ -228,7 +232,8 @@ transfer::TransferOffer take(const TransferOffer& m) {
                                 .mkdir = m.mkdir(),
                                 .more = m.more(),
                                 .growing = m.growing(),
-                                .keep = m.keep()};
+                                .keep = m.keep(),
+                                .part = part_of(m)};
   for (const File& file : m.files()) {
     offer.files.push_back(
         {.number = file.object(),

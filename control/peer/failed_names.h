@@ -12,6 +12,7 @@ inline void put(const transfer::FileDone& m, PeerMessage* wire) {
   wire->mutable_file_done()->set_digest(m.digest);
   wire->mutable_file_done()->set_failed(m.missing.failed);
   wire->mutable_file_done()->set_left_out(m.missing.left_out);
+  if (m.whole_digest) wire->mutable_file_done()->set_whole_digest(*m.whole_digest);
   set_failures(m.missing.names, wire->mutable_file_done());
 }
 
@@ -23,7 +24,8 @@ inline void put(const transfer::ObjectFailed& m, PeerMessage* wire) {
 inline transfer::FileDone take(const FileDone& m) {
   return {.object = ObjectId(m.object()),
           .digest = m.digest(),
-          .missing = {.failed = m.failed(), .left_out = m.left_out(), .names = failures_of(m)}};
+          .missing = {.failed = m.failed(), .left_out = m.left_out(), .names = failures_of(m)},
+          .whole_digest = m.has_whole_digest() ? std::optional<uint64_t>(m.whole_digest()) : std::nullopt};
 }
 
 inline transfer::ObjectFailed take(const ObjectFailed& m) {

@@ -19,11 +19,12 @@ template <> struct Count<catalog::AclEntry> : Fields<4> {};
 template <> struct Count<catalog::Attributes> : Fields<7> {};
 template <> struct Count<catalog::Xattr> : Fields<2> {};
 template <> struct Count<selection::Keep> : Fields<6> {};
-template <> struct Count<selection::Selection> : Fields<3> {};
+template <> struct Count<selection::Selection> : Fields<4> {};
+template <> struct Count<selection::FilePart> : Fields<5> {};
 template <> struct Count<transfer::DigestsWanted> : Fields<2> {};
 template <> struct Count<transfer::ExtentDigests> : Fields<3> {};
 template <> struct Count<transfer::FileDigest> : Fields<3> {};
-template <> struct Count<transfer::FileDone> : Fields<3> {};
+template <> struct Count<transfer::FileDone> : Fields<4> {};
 template <> struct Count<transfer::Failure> : Fields<2> {};
 template <> struct Count<board::Load> : Fields<6> {};
 template <> struct Count<transfer::Heartbeat> : Fields<3> {};
@@ -48,7 +49,7 @@ template <> struct Count<transfer::Specification> : Fields<22> {};
 template <> struct Count<transfer::SignedGrant> : Fields<3> {};
 template <> struct Count<transfer::SignedMove> : Fields<3> {};
 template <> struct Count<transfer::SpecificationSet> : Fields<14> {};
-template <> struct Count<transfer::TransferOffer> : Fields<9> {};
+template <> struct Count<transfer::TransferOffer> : Fields<10> {};
 template <> struct Count<transfer::TransferReady> : Fields<6> {};
 template <> struct Count<transfer::TransferRequest> : Fields<2> {};
 template <> struct Count<transfer::Want> : Fields<3> {};
@@ -57,6 +58,14 @@ template <> struct Count<transfer::Want> : Fields<3> {};
 }  // namespace sluice::fields
 
 namespace sluice::transfer {
+
+inline selection::FilePart sample_part() {
+  return {.what = selection::FilePart::What::kRange,
+          .set = "00112233445566778899aabbccddeeff",
+          .offset = 1ULL << 40,
+          .length = 1ULL << 30,
+          .whole_bytes = 1ULL << 41};
+}
 
 // Without what is wrong with its options, which does not travel.
 inline bool operator==(const Order& one, const Order& other) {
@@ -148,7 +157,8 @@ inline std::vector<Message> sample_messages() {
                                  .numeric_ids = true,
                                  .xattrs = true,
                                  .acls = true,
-                                 .top = true}}},
+                                 .top = true},
+                        .part = sample_part()}},
       TransferOffer{
           .files = {{.number = 4095,
                      .name = "\xe6\x95\xb0",
@@ -173,7 +183,8 @@ inline std::vector<Message> sample_messages() {
           .mkdir = true,
           .more = true,
           .growing = true,
-          .keep = 63},
+          .keep = 63,
+          .part = sample_part()},
       TransferReady{.flow_ids = {5, 1ULL << 63},
                     .credit_extents = {16, 2},
                     .final_paths = {"/incoming/a", "/b"},
@@ -189,7 +200,8 @@ inline std::vector<Message> sample_messages() {
                .digest = 1ULL << 63,
                .missing = {.failed = 3,
                            .left_out = 2,
-                           .names = {{.path = "a/\xff", .failure = catalog::Failure::kVanished}}}},
+                           .names = {{.path = "a/\xff", .failure = catalog::Failure::kVanished}}},
+               .whole_digest = 1ULL << 62},
       SessionDone{.files = 4096, .bytes = 1ULL << 62},
       Heartbeat{.load = board::Load{.busy = 0.25,
                                     .reading = 0.5,

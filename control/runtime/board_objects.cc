@@ -49,7 +49,8 @@ asio::awaitable<void> BoardObjects::open(std::weak_ptr<EventQueue> queue, Board 
       .object = effect.object.value(),
       .flags = effect.flags | (file.direct ? uint32_t{board::kObjectDirect} : 0U),
       .size = effect.size_bytes,
-      .extent_bytes = effect.extent_bytes};
+      .extent_bytes = effect.extent_bytes,
+      .base = file.base_bytes};
   Status status = co_await board->open_object(request, file.fd, effect.may_exist);
   post_to(queue, transfer::ObjectOpened{.object = effect.object, .status = std::move(status)});
 }

@@ -25,10 +25,10 @@ bool TransferFiles::is_closed_destination(ObjectId object) const { return closed
 
 void TransferFiles::open_destination_again(ObjectId object, std::function<void(Status)> then) {
   files_part().run(
-      [exports = exports_, known = file(object),
-       many = transfer_.job().catalog()->may_fail_in_part()]() -> Result<Destination> {
+      [exports = exports_, known = file(object), many = transfer_.job().catalog()->may_fail_in_part(),
+       kind = transfer_.job().terms->crc_kind]() -> Result<Destination> {
         Result<std::optional<exports::DestinationFile>> found =
-            exports->reopen_destination(spec_of(known, many), known.identity, UniqueFd());
+            exports->reopen_destination(spec_of(known, many, kind), known.identity, UniqueFd());
         if (!found) return found.error();
         if (!found->has_value())
           return Error{ErrorCode::kStorage, known.shown +
@@ -82,8 +82,14 @@ void TransferFiles::perform(const transfer::NameObject& effect) {
   Destination open = destination(effect.object);
   files_part().run(
       [open, file = file(effect.object), without = without_file(effect.object), object = effect.object] {
-        transfer::ObjectNamed named{
-            .object = object, .status = open ? open->commit() : without, .missing = {}};
+        transfer::ObjectNamed named{.object = object, .status = without, .missing = {}};
+        if (open && selection::is_part(file.part)) {
+          const Result<std::optional<uint64_t>> done = open->commit_part(file.digest);
+          named.status = done ? Status() : Status(done.error());
+          if (done) named.whole_digest = *done;
+        } else if (open) {
+          named.status = open->commit();
+        }
         named.given = named.status || (open && open->has_name());
         if (open && named.status && !open->has_its_time()) named.missing.note(file.name, catalog::kOtherTime);
         if (open && named.given) named.identity = open->identity();
@@ -138,8 +144,8 @@ void TransferFiles::perform(const transfer::ReadBackObject& effect) {
   const Destination open = destination(effect.object);
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
   files_part().run(
-      [open, kind, range = effect.range] {
-        return exports::read_back_crc(open->fd(), kind, range.offset, range.length);
+      [open, kind, range = effect.range, base = file(effect.object).base_bytes()] {
+        return exports::read_back_crc(open->fd(), kind, base + range.offset, range.length);
       },
       [self = shared_from_this(), effect](Result<uint64_t> crc) {
         self->post(

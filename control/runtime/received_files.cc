@@ -41,8 +41,9 @@ void close_for_now(const exports::Exports& exports, size_t place, Files* open, C
 }
 
 Result<exports::DestinationFile> create_file(const exports::Exports& exports, const catalog::File& file,
-                                             const transfer::CreateFiles& wanted, catalog::Failure* why) {
-  exports::DestinationSpec spec = spec_of(file, wanted.in_part);
+                                             const transfer::CreateFiles& wanted, wire::CrcKind crc_kind,
+                                             catalog::Failure* why) {
+  exports::DestinationSpec spec = spec_of(file, wanted.in_part, crc_kind);
   spec.path = wanted.destination;
   spec.is_directory = wanted.into_directory;
   if (const size_t slash = file.name.rfind('/'); slash != std::string::npos) {
@@ -54,10 +55,28 @@ Result<exports::DestinationFile> create_file(const exports::Exports& exports, co
   return exports.create_destination(spec, why);
 }
 
+// A range that was noted to be here, whoever sent it, is as good as done.
+Status find_part(const exports::Exports& exports, const transfer::CreateFiles& wanted, wire::CrcKind crc_kind,
+                 catalog::File* file) {
+  if (!selection::is_range(file->part)) return {};
+  exports::DestinationSpec spec = spec_of(*file, false, crc_kind);
+  spec.path = wanted.destination;
+  spec.is_directory = wanted.into_directory;
+  Result<std::optional<exports::PartFound>> found = exports.find_part(spec);
+  if (!found) return found.error();
+  if (!found->has_value()) return {};
+  file->shown = (*found)->shown;
+  file->path = (*found)->path;
+  file->identity = (*found)->identity;
+  file->digest = (*found)->digest;
+  file->state = catalog::FileState::kDone;
+  return {};
+}
+
 // All files, or, in part, those that can be. Those made before an error are removed by their destructors.
 // `session`: for the log.
 Result<Created> create_files(const exports::Exports& exports, const transfer::CreateFiles& wanted,
-                             const std::string& session, size_t kept_open) {
+                             wire::CrcKind crc_kind, const std::string& session, size_t kept_open) {
   Created created{.open = {}, .files = wanted.files, .closed = {}};
   if (wanted.mkdir) {
     const Status made =
@@ -83,8 +102,10 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
       file.shown = fmt::format("{} ({})", exports::printable(path), base::counted(file.pack.members, "name"));
       continue;
     }
+    if (Status status = find_part(exports, wanted, crc_kind, &file); !status) return status.error();
+    if (file.state == catalog::FileState::kDone) continue;
     catalog::Failure why = catalog::Failure::kNone;
-    Result<exports::DestinationFile> one = create_file(exports, file, wanted, &why);
+    Result<exports::DestinationFile> one = create_file(exports, file, wanted, crc_kind, &why);
     if (!one && !(wanted.in_part && transfer::concerns_one_file(one.error().code))) return one.error();
     if (!one) {
       file.shown = exports::printable(path + "/" + file.name);
@@ -107,14 +128,15 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
 // Creates the directories of its tree too, which may be gone as well. The directory that the tree goes into
 // is not made: what is to be mounted there may not be back yet.
 Result<exports::DestinationFile> create_again(const exports::Exports& exports, const catalog::File& file,
-                                              bool one_of_many, catalog::Failure* why) {
+                                              bool one_of_many, wire::CrcKind crc_kind,
+                                              catalog::Failure* why) {
   if (const size_t slash = file.name.rfind('/');
       slash != std::string::npos && file.path.ends_with("/" + file.name)) {
     const std::string top = file.path.substr(0, file.path.size() - file.name.size());
     const auto made = exports.make_directories_for(top, file.name.substr(0, slash), why);
     if (!made) return made.error();
   }
-  return exports.create_destination(spec_of(file, one_of_many), why);
+  return exports.create_destination(spec_of(file, one_of_many, crc_kind), why);
 }
 
 struct FoundAgain {
@@ -124,12 +146,13 @@ struct FoundAgain {
 
 // Finds an unfinished file and holds it, so that no other transfer can take it. The dataplane may still have
 // it: then it is away.
-FoundAgain find_again(const exports::Exports& exports, const catalog::File& file, bool one_of_many) {
+FoundAgain find_again(const exports::Exports& exports, const catalog::File& file, bool one_of_many,
+                      wire::CrcKind crc_kind) {
+  const exports::DestinationSpec spec = spec_of(file, one_of_many, crc_kind);
   if (file.failed()) {
     // A volume that went back in time has it again.
     if (file.identity.inode == 0 || file.packed()) return {};
-    if (auto found = exports.reopen_destination(spec_of(file, one_of_many), file.identity, UniqueFd());
-        found && *found)
+    if (auto found = exports.reopen_destination(spec, file.identity, UniqueFd()); found && *found)
       (void)(*found)->drop();
     return {};
   }
@@ -140,7 +163,8 @@ FoundAgain find_again(const exports::Exports& exports, const catalog::File& file
   // The rename may have come through before the former control could say so; and what had its name may be
   // gone.
   if (file.state != catalog::FileState::kOpen) {
-    const Result<bool> named = exports.is_committed(file.path, file.identity);
+    const Result<bool> named = selection::is_part(file.part) ? exports.is_part_committed(spec, file.identity)
+                                                             : exports.is_committed(file.path, file.identity);
     // The journal is believed where nobody can look as the user whose file it is.
     const bool unseen = !named && named.error().code == ErrorCode::kDaemonNotRunning;
     if ((named && *named) || (unseen && file.state == catalog::FileState::kDone))
@@ -148,7 +172,7 @@ FoundAgain find_again(const exports::Exports& exports, const catalog::File& file
     if (file.state == catalog::FileState::kDone) return {};
   }
   Result<std::optional<exports::DestinationFile>> reopened =
-      exports.reopen_destination(spec_of(file, one_of_many), file.identity, UniqueFd());
+      exports.reopen_destination(spec, file.identity, UniqueFd());
   if (!reopened || !reopened->has_value()) return {};
   return {.what = Recovered::kHeld,
           .file = std::make_shared<exports::DestinationFile>(std::move(**reopened))};
@@ -162,11 +186,11 @@ struct RecoveredFiles {
 
 }  // namespace
 
-exports::DestinationSpec spec_of(const catalog::File& file, bool one_of_many) {
+exports::DestinationSpec spec_of(const catalog::File& file, bool one_of_many, wire::CrcKind crc_kind) {
   return {.path = file.path,
           .is_directory = false,
           .name = exports::last_component(file.name),
-          .size = file.size_bytes,
+          .size = file.bytes_on_disk(),
           .mode = file.mode & 07777,
           .mtime_ns = file.mtime_ns,
           .overwrite = file.overwrite,
@@ -174,7 +198,9 @@ exports::DestinationSpec spec_of(const catalog::File& file, bool one_of_many) {
           .beneath_tree = file.keep.top || file.name.find('/') != std::string::npos,
           .holes = file.holes,
           .keep = file.keep,
-          .attributes = file.attributes};
+          .attributes = file.attributes,
+          .part = file.part,
+          .crc_kind = crc_kind};
 }
 
 TransferFiles::Destination& TransferFiles::destination(ObjectId object) {
@@ -198,31 +224,32 @@ void TransferFiles::perform(const transfer::CreateFiles& effect) {
   key_ = export_key(*exports_, {effect.destination});
   const size_t before = transfer_.job().catalog() == nullptr ? 0 : transfer_.job().catalog()->object_count();
   const size_t kept_open = services_->kept_open - std::min(services_->kept_open, before);
-  files_part().run([exports = exports_, effect, session = transfer_.log_name(),
-                    kept_open] { return create_files(*exports, effect, session, kept_open); },
-                   [self = shared_from_this()](Result<Created> created) {
-                     if (!created) return self->post(transfer::FilesCreated{created.error()});
-                     DCHECK(created->open.size() == created->files.size(), "each file has its place");
-                     // Behind those that there are: a list may grow.
-                     self->destinations_.resize(self->transfer_.job().catalog()->object_count());
-                     for (auto& [place, reservation] : created->closed)
-                       self->closed_[ObjectId(static_cast<uint32_t>(self->destinations_.size() + place))] =
-                           std::move(reservation);
-                     std::move(created->open.begin(), created->open.end(),
-                               std::back_inserter(self->destinations_));
-                     self->post(transfer::FilesCreated{std::move(created->files)});
-                   });
+  files_part().run(
+      [exports = exports_, effect, kind = transfer_.job().terms->crc_kind, session = transfer_.log_name(),
+       kept_open] { return create_files(*exports, effect, kind, session, kept_open); },
+      [self = shared_from_this()](Result<Created> created) {
+        if (!created) return self->post(transfer::FilesCreated{created.error()});
+        DCHECK(created->open.size() == created->files.size(), "each file has its place");
+        // Behind those that there are: a list may grow.
+        self->destinations_.resize(self->transfer_.job().catalog()->object_count());
+        for (auto& [place, reservation] : created->closed)
+          self->closed_[ObjectId(static_cast<uint32_t>(self->destinations_.size() + place))] =
+              std::move(reservation);
+        std::move(created->open.begin(), created->open.end(), std::back_inserter(self->destinations_));
+        self->post(transfer::FilesCreated{std::move(created->files)});
+      });
 }
 
 void TransferFiles::perform(const transfer::RecoverFiles&) {
   const auto& files = transfer_.job().catalog()->files();
   files_part().run(
       [exports = exports_, files = std::vector<catalog::File>(files.begin(), files.end()),
-       many = transfer_.job().catalog()->may_fail_in_part(), kept_open = services_->kept_open] {
+       many = transfer_.job().catalog()->may_fail_in_part(), kind = transfer_.job().terms->crc_kind,
+       kept_open = services_->kept_open] {
         exports->note_interrupted();
         RecoveredFiles all;
         for (const catalog::File& file : files) {
-          FoundAgain found = find_again(*exports, file, many);
+          FoundAgain found = find_again(*exports, file, many, kind);
           all.what.push_back(found.what);
           all.open.push_back(std::move(found.file));
           if (all.open.back() && all.open.size() > kept_open)
@@ -252,8 +279,8 @@ void TransferFiles::perform(const transfer::ReopenFile& effect) {
     fd = std::exchange(fetched_[effect.object.value()], nullptr);
   files_part().run(
       [exports = exports_, known = file(effect.object), fd,
-       many = transfer_.job().catalog()->may_fail_in_part()] {
-        return exports->reopen_destination(spec_of(known, many), known.identity, std::move(*fd));
+       many = transfer_.job().catalog()->may_fail_in_part(), kind = transfer_.job().terms->crc_kind] {
+        return exports->reopen_destination(spec_of(known, many, kind), known.identity, std::move(*fd));
       },
       [self = shared_from_this(), effect](Result<std::optional<exports::DestinationFile>> reopened) {
         transfer::FileReopened answer{.object = effect.object, .found = false};
@@ -277,8 +304,8 @@ void TransferFiles::perform(const transfer::RecreateFile& effect) {
   const auto why = std::make_shared<catalog::Failure>(catalog::Failure::kNone);
   files_part().run(
       [exports = exports_, known = file(effect.object), why,
-       many = transfer_.job().catalog()->may_fail_in_part()] {
-        return create_again(*exports, known, many, why.get());
+       many = transfer_.job().catalog()->may_fail_in_part(), kind = transfer_.job().terms->crc_kind] {
+        return create_again(*exports, known, many, kind, why.get());
       },
       [self = shared_from_this(), effect, why](Result<exports::DestinationFile> created) {
         transfer::FileRecreated answer{

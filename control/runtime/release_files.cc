@@ -40,7 +40,9 @@ using Left = std::vector<Error>;
 
 // A user's file may be touched only by that user's process.
 Status remove_of_user(const exports::Exports& exports, const catalog::File& file, bool one_of_many) {
-  auto found = exports.reopen_destination(spec_of(file, one_of_many), file.identity, UniqueFd());
+  // A user's file is no part, of which alone the kind of CRC matters.
+  auto found = exports.reopen_destination(spec_of(file, one_of_many, wire::CrcKind::kCrc64Ecma),
+                                          file.identity, UniqueFd());
   if (!found) return found.error();
   return *found ? (*found)->give_up() : Status();
 }
@@ -53,6 +55,7 @@ void remove_unheld(const exports::Exports& exports, const std::string& session_i
     const catalog::File& file = files[i];
     if ((i < held.size() && held[i]) || file.path.empty() || file.state == catalog::FileState::kDone)
       continue;
+    if (selection::is_part(file.part)) continue;  // others write that file as well
     if (exports.of_user()) {
       if (const Status status = remove_of_user(exports, file, files.size() > 1); !status)
         left->push_back(status.error());

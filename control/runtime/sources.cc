@@ -17,7 +17,6 @@
 #include "control/words/failures.h"
 #include "control/words/terms.h"
 #include "dataplane/base/check.h"
-#include "dataplane/base/progress.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::runtime {
@@ -41,6 +40,18 @@ catalog::File file_of(const std::string& path, const exports::SourceFile& opened
           .holes = exports::holes_of(opened.fd.get(), opened.size),
           .keep = keep,
           .attributes = accounts.attributes(opened.uid, opened.gid, keep)};
+}
+
+// Of the file only this is the object; its zeros are bytes like any, since an earlier try may have put others
+// there.
+Status take_part(const selection::FilePart& wished, catalog::File* file) {
+  if (!selection::is_part(wished)) return {};
+  Result<selection::FilePart> part = selection::part_of_file(wished, file->size_bytes);
+  if (!part) return Error{part.error().code, file->shown + ": " + part.error().message};
+  file->part = std::move(*part);
+  file->size_bytes = selection::part_bytes(file->part);
+  file->holes.clear();
+  return {};
 }
 
 size_t kept_bytes(const std::vector<catalog::File>& files) {
@@ -127,8 +138,9 @@ class Gathering final : public SourceVisitor {
 
   Status file(const std::string& path, exports::SourceFile opened) override {
     if (packer_.knows(opened.name)) return {};
-    if (Status status = take_bytes(opened.path, opened.size); !status) return status;
     catalog::File file = file_of(path, opened, choice_.keep(), accounts_);
+    if (Status status = take_part(choice_.part(), &file); !status) return status;
+    if (Status status = take_bytes(opened.path, file.size_bytes); !status) return status;
     if (const catalog::Failure failure = kept_of(opened, &file.attributes);
         failure != catalog::Failure::kNone)
       return Error{failure == catalog::Failure::kAttributesTooLarge ? ErrorCode::kAttributes
@@ -347,6 +359,25 @@ Error nothing_to_send(const selection::Choice& choice) {
                                    : "nothing to send: the rules or the list leave nothing of it");
 }
 
+namespace {
+
+// A part is of a file.
+Status check_one_file(const exports::Exports& exports, const std::vector<std::string>& paths,
+                      const selection::Choice& choice) {
+  const auto wrong = [](const std::string& what) {
+    return usage(what + ": a part (--part) is of one file, without rules and lists of names");
+  };
+  if (paths.size() != 1 || !choice.everything()) return wrong("several names");
+  const auto memory = parse_memory_source(paths.front());
+  if (!memory) return memory.error();
+  if (memory->has_value()) return wrong(paths.front());
+  const auto tree = exports.open_tree(paths.front());
+  if (!tree) return tree.error();
+  return tree->has_value() ? Status(wrong(base::printable(paths.front()))) : Status();
+}
+
+}  // namespace
+
 Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
                                  const selection::Selection& selection, SourceSink* sink,
                                  const std::vector<catalog::File>& known, size_t kept_open) {
@@ -356,36 +387,11 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
   if (!names) return names.error();
   Gathering gathering(exports, *choice, std::move(*names), kept_bytes(known), bytes_of(known), sink,
                       kept_open);
+  if (selection::is_part(selection.part)) {
+    if (Status status = check_one_file(exports, paths, *choice); !status) return status.error();
+  }
   if (Status status = visit_sources(exports, paths, *choice, gathering); !status) return status.error();
   return gathering.finish();
-}
-
-Result<std::shared_ptr<exports::SourceFile>> reopen_source(const exports::Exports& exports,
-                                                           const catalog::File& known) {
-  Result<exports::SourceFile> opened = exports.open_source(known.path);
-  if (!opened) return opened.error();
-  if (opened->size != known.size_bytes || opened->mtime_ns != known.mtime_ns ||
-      !catalog::same_file(opened->identity, known.identity))
-    return Error{ErrorCode::kIntegrity,
-                 known.shown + ": changed since the transfer began: nothing of it is stored, send it again"};
-  return std::make_shared<exports::SourceFile>(std::move(*opened));
-}
-
-ReopenedSources reopen_sources(const exports::Exports& exports, const OpenSources& sources,
-                               size_t kept_open) {
-  ReopenedSources all{.open = sources.open, .failed = {}};
-  for (size_t i = 0; i < sources.files.size(); ++i) {
-    base::note_progress();
-    const catalog::File& known = sources.files[i];
-    if (known.path.empty() || known.packed() || known.failed() || sources.open[i]) continue;
-    Result<std::shared_ptr<exports::SourceFile>> opened = reopen_source(exports, known);
-    if (!opened) {
-      all.failed.emplace_back(ObjectId(static_cast<uint32_t>(i)), opened.error());
-    } else if (i < kept_open) {
-      all.open[i] = std::move(*opened);
-    }
-  }
-  return all;
 }
 
 }  // namespace sluice::runtime

@@ -61,9 +61,15 @@ TransferFiles::Descriptor TransferFiles::descriptor(ObjectId object) const {
     return {.fd = pack->second.memory->fd(), .direct = false, .owner = pack->second.memory};
   const size_t i = object.value();
   if (i < sources_.size() && sources_[i])
-    return {.fd = sources_[i]->fd.get(), .direct = sources_[i]->direct, .owner = sources_[i]};
+    return {.fd = sources_[i]->fd.get(),
+            .direct = sources_[i]->direct,
+            .owner = sources_[i],
+            .base_bytes = file(object).base_bytes()};
   if (i < destinations_.size() && destinations_[i])
-    return {.fd = destinations_[i]->fd(), .direct = destinations_[i]->direct(), .owner = destinations_[i]};
+    return {.fd = destinations_[i]->fd(),
+            .direct = destinations_[i]->direct(),
+            .owner = destinations_[i],
+            .base_bytes = file(object).base_bytes()};
   return {};
 }
 
@@ -202,7 +208,7 @@ void TransferFiles::perform(const transfer::ReadExtents& effect) {
         }
         return crcs_of(ranges, [&](const recovery::Range& range) -> Result<uint64_t> {
           if (!open) return crc_of_generated(kind, range.length);
-          return exports::read_crc(open->fd.get(), kind, range.offset, range.length);
+          return exports::read_crc(open->fd.get(), kind, known.base_bytes() + range.offset, range.length);
         });
       },
       [self = shared_from_this(), effect](Result<std::vector<uint64_t>> crcs) {

@@ -33,7 +33,7 @@ Result<std::vector<uint64_t>> crcs_of(const std::vector<recovery::Range>& ranges
 }
 
 // By which an unfinished file of a destination is found again. `one_of_many`: of a session of several names.
-exports::DestinationSpec spec_of(const catalog::File& file, bool one_of_many);
+exports::DestinationSpec spec_of(const catalog::File& file, bool one_of_many, wire::CrcKind crc_kind);
 
 class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
  public:
@@ -50,6 +50,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
     int fd = -1;
     bool direct = false;
     std::shared_ptr<const void> owner;
+    uint64_t base_bytes = 0;  // where the object begins in the file
   };
   Descriptor descriptor(ObjectId object) const;
   // Calls `then` once there is a descriptor: a pack is filled, or made, before it is opened; a file that was

@@ -4,6 +4,11 @@
 namespace sluice::selection {
 
 Status check_selection(const Selection& selection, size_t sources) {
+  if (is_part(selection.part)) {
+    if (const std::string_view why = wished_part_problem(selection.part); !why.empty())
+      return Error{ErrorCode::kUsage, "the part of the file " + std::string(why)};
+    if (sources != 1) return Error{ErrorCode::kUsage, "a part (--part) is of one file: give one source"};
+  }
   if (Status status = check_rules(selection.rules); !status || selection.names.empty()) return status;
   if (sources != 1)
     return Error{ErrorCode::kUsage, "a list of names (--files-from) is of one directory: give one source"};
@@ -17,6 +22,7 @@ Result<Choice> Choice::make(const Selection& selection) {
   choice.filter_ = std::move(*filter);
   if (!selection.names.empty()) choice.names_.emplace(selection.names);
   choice.keep_ = selection.keep;
+  choice.part_ = selection.part;
   choice.everything_ = selection.everything();
   return choice;
 }

@@ -28,6 +28,7 @@ class Choice {
   const NameList* names() const { return names_ ? &*names_ : nullptr; }
   bool everything() const { return everything_; }
   const Keep& keep() const { return keep_; }
+  const FilePart& part() const { return part_; }
   // Whether a walk comes to it. Directories that lead to a listed name are made, whatever the rules say.
   bool reaches(std::string_view path, bool is_directory) const;
   // Of a list: it is wanted for itself.
@@ -38,6 +39,7 @@ class Choice {
   std::optional<NameList> names_;
   bool everything_ = true;
   Keep keep_;
+  FilePart part_;
 };
 
 }  // namespace sluice::selection

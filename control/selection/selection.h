@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "control/selection/file_part.h"
 #include "control/selection/keep.h"
 
 namespace sluice::selection {
@@ -25,6 +26,8 @@ struct Selection {
 
   Keep keep;  // of each name that is taken
 
+  FilePart part;  // of the one source, which is a file
+
   bool everything() const { return rules.empty() && names.empty(); }
 };
 
@@ -36,7 +39,10 @@ std::vector<Rule> rules_of(const auto& message) {
   return rules;
 }
 Selection selection_of(const auto& message) {
-  return {.rules = rules_of(message), .names = {message.names().begin(), message.names().end()}, .keep = {}};
+  return {.rules = rules_of(message),
+          .names = {message.names().begin(), message.names().end()},
+          .keep = {},
+          .part = {}};
 }
 void put_rule(const Rule& rule, auto* to) {
   auto* const one = to->add_rules();

@@ -114,6 +114,7 @@ std::vector<TransferOffer> SourceEnd::offer(const Request* request, size_t from)
   for (TransferOffer& part : parts) {
     part.growing = catalog().growing();
     part.keep = catalog().keep().bits();
+    if (catalog().file_count() == 1) part.part = catalog().files().begin()->part;
     part.into_directory = catalog().file_count() > 1 || catalog().has_packs() || catalog().grew();
     if (request == nullptr) continue;
     part.destination = request->destination;

@@ -106,6 +106,7 @@ void SourceEnd::note_failures(const FileDone& done) {
   for (catalog::File& file : files_.catalog().files_of(done.object)) {
     if (file.failed()) continue;
     file.missing = done.missing;
+    if (file.part.what == selection::FilePart::What::kFinish) file.whole_digest = done.whole_digest;
     if (!file.packed()) file.missing.forget_failures();
   }
 }

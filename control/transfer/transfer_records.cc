@@ -30,6 +30,7 @@ bool makes_sense(const Saved& saved) {
   uint64_t extents = 0;
   for (const catalog::File& file : saved.files) {
     if (file.size_bytes > catalog::kFileBytesMax) return false;
+    if (!selection::offered_part_problem(file.part, file.size_bytes).empty()) return false;
     if (!catalog::good_holes(file.holes, file.size_bytes, extent_bytes)) return false;
     extents += file.size_bytes / extent_bytes;
   }

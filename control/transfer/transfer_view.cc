@@ -20,6 +20,13 @@ AskerView asker_of(bool initiator, const Request& request) {
   return {.of_this_node = initiator, .user = request.user, .local_files = request.local_files};
 }
 
+// A session that finished a file moved nothing of it, and still tells of all of it.
+void show_finished(const catalog::File& file, wire::CrcKind kind, FileView* view) {
+  if (!file.whole_digest) return;
+  view->size_bytes = view->bytes_done = file.part.whole_bytes;
+  view->digest_source = view->digest_destination = board::digest_hex(kind, *file.whole_digest);
+}
+
 void add_digests(const Job& job, ObjectId object, wire::CrcKind kind, FileView* view) {
   const auto [source, destination] = job.end()->digests(object);
   if (source) view->digest_source = board::digest_hex(kind, *source);
@@ -198,6 +205,7 @@ std::vector<FileView> Transfer::file_views() const {
       view.bytes_done = job_.end()->bytes_done(object);
       view.done = job_.end()->done(object) && !file.failed();
       add_digests(job_, object, job_.terms->crc_kind, &view);
+      show_finished(file, job_.terms->crc_kind, &view);
       views.push_back(std::move(view));
     }
   }
@@ -310,6 +318,7 @@ View view_of(const Saved& saved) {
     one.bytes_done = done ? file.size_bytes : 0;
     if (done && agreement != nullptr) {
       one.digest_source = one.digest_destination = board::digest_hex(agreement->crc_kind, file.digest);
+      show_finished(file, agreement->crc_kind, &one);
     }
     view.bytes_total += file.size_bytes;
     view.names.listing = file.list == catalog::ListState::kGrowing;

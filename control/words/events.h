@@ -195,6 +195,7 @@ struct ObjectNamed {
   // The file that has the name, if it is not the one that was received: one of the same bytes stood there.
   std::optional<catalog::FileIdentity> identity = {};
   catalog::Failure failure = catalog::Failure::kNone;  // as of FileRecreated
+  std::optional<uint64_t> whole_digest = {};           // of a file that was finished: of all of it
 };
 struct FileDropped {
   ObjectId object;

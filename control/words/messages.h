@@ -132,7 +132,8 @@ struct TransferOffer {
   bool mkdir = false;
   bool more = false;
   bool growing = false;
-  uint32_t keep = 0;  // selection::Keep, as bits: a later version knows more of them
+  uint32_t keep = 0;         // selection::Keep, as bits: a later version knows more of them
+  selection::FilePart part;  // of the one file
 };
 
 // The answer to an offer; to one that is made while data moves without flows.
@@ -197,7 +198,8 @@ struct FileDigest {
 struct FileDone {
   ObjectId object;
   uint64_t digest = 0;
-  catalog::Shortfall missing;  // of a pack
+  catalog::Shortfall missing;            // of a pack
+  std::optional<uint64_t> whole_digest;  // of all of a file that was finished (docs/WIRE.md 2.17)
 };
 
 // Nothing of it stands at the destination, or will: the destination decides it, the source asks for it.

@@ -43,6 +43,7 @@ struct AttachRequest {
   uint64_t size = 0;   // bytes
   uint32_t extent_bytes = 0;
   uint32_t level = 0;  // kLogLevel
+  uint64_t base = 0;   // kOpenObject: where in the file the object begins, a multiple of 4096
   // kFlowKeys. The secret is nowhere else: not on the board, not in a journal. Both sides wipe it after use.
   uint32_t flow = 0;        // flow slot
   uint32_t tag = 0;         // that the flow's config will have
@@ -58,13 +59,13 @@ struct AttachReply {
 };
 
 // A daemon of another build may be at the other end.
-static_assert(SLUICE_BYTES(AttachRequest, 80) && SLUICE_AT(AttachRequest, kind, 0) &&
+static_assert(SLUICE_BYTES(AttachRequest, 88) && SLUICE_AT(AttachRequest, kind, 0) &&
               SLUICE_AT(AttachRequest, session, 4) && SLUICE_AT(AttachRequest, object, 8) &&
               SLUICE_AT(AttachRequest, flags, 12) && SLUICE_AT(AttachRequest, size, 16) &&
               SLUICE_AT(AttachRequest, extent_bytes, 24) && SLUICE_AT(AttachRequest, level, 28) &&
-              SLUICE_AT(AttachRequest, flow, 32) && SLUICE_AT(AttachRequest, tag, 36) &&
-              SLUICE_AT(AttachRequest, protection, 40) && SLUICE_AT(AttachRequest, reserved_too, 44) &&
-              SLUICE_AT(AttachRequest, secret, 48));
+              SLUICE_AT(AttachRequest, base, 32) && SLUICE_AT(AttachRequest, flow, 40) &&
+              SLUICE_AT(AttachRequest, tag, 44) && SLUICE_AT(AttachRequest, protection, 48) &&
+              SLUICE_AT(AttachRequest, reserved_too, 52) && SLUICE_AT(AttachRequest, secret, 56));
 static_assert(SLUICE_BYTES(AttachReply, 16) && SLUICE_AT(AttachReply, kind, 0) &&
               SLUICE_AT(AttachReply, status, 4) && SLUICE_AT(AttachReply, board_bytes, 8));
 

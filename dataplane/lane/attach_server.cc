@@ -18,6 +18,7 @@
 #include "dataplane/crc/crc.h"
 #include "dataplane/lane/clock.h"
 #include "dataplane/lane/coder.h"
+#include "storage/disk.h"
 
 namespace sluice::lane {
 namespace {
@@ -258,7 +259,8 @@ int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {
   const bool power_of_two = (r.extent_bytes & (r.extent_bytes - 1)) == 0;
   if (r.session >= board::kSessionsMax || (r.flags & ~kKnown) != 0 || r.level != 0 ||
       stored != static_cast<bool>(fd) || !power_of_two || r.extent_bytes < 65536 ||
-      r.extent_bytes > extent_bytes_max_ || r.size > kObjectBytesMax ||
+      r.extent_bytes > extent_bytes_max_ || r.size > kObjectBytesMax || r.base > kObjectBytesMax ||
+      r.base % storage::kDirectAlignment != 0 || (r.base != 0 && !stored) ||
       ((r.flags & board::kObjectDiscard) != 0 && !write) ||
       ((r.flags & board::kObjectGenerate) != 0 && write)) {
     return EINVAL;
@@ -269,8 +271,10 @@ int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {
   object->flags = r.flags;
   object->extent_bytes = r.extent_bytes;
   object->size = r.size;
+  object->base = r.base;
   object->fd = std::move(fd);
-  if (object->fd && storage::is_memory_file(object->fd.get())) {
+  // What begins elsewhere is read and written as any file.
+  if (object->fd && object->base == 0 && storage::is_memory_file(object->fd.get())) {
     if (write) object->mapping = storage::Mapping::of_destination(object->fd.get(), r.size);
     if (!write && sends_any_memory_) object->mapping = storage::Mapping::of_source(object->fd.get(), r.size);
   }

@@ -25,6 +25,7 @@ struct Object {
   uint32_t flags = 0;  // board::ObjectFlags
   uint32_t extent_bytes = 0;
   uint64_t size = 0;
+  uint64_t base = 0;  // where it begins in the file
   UniqueFd fd;
   std::unique_ptr<storage::Mapping> mapping;  // of a file in memory: its bytes are moved from or to here
   std::atomic<uint32_t> extents_in_use{0};

@@ -263,7 +263,7 @@ void RxSide::complete(Extent& e) {
   ++writing_;
   resources_.disk.start(slot_of(e), {.fd = e.object->fd.get(),
                                      .data = e.data,
-                                     .offset = e.key.number * e.object->extent_bytes,
+                                     .offset = e.object->base + e.key.number * e.object->extent_bytes,
                                      .length = e.length,
                                      .write = true,
                                      .direct = direct});

@@ -179,7 +179,7 @@ bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair
   change(&e.state, State::kReading);
   resources_.disk.start(index, {.fd = object.fd.get(),
                                 .data = e.buffer->data,
-                                .offset = e.offset,
+                                .offset = object.base + e.offset,
                                 .length = e.length,
                                 .write = false,
                                 .direct = object.is(board::kObjectDirect)});

@@ -212,6 +212,9 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& to) {
   if (!to.deadline_policy().empty() && to.deadline_unix_ns() == 0)
     return Error{ErrorCode::kUsage, "--deadline-policy: of what deadline? Give --deadline as well"};
   to.set_lease(flags.lease);
+  if (!flags.part.empty() && (flags.sync || flags.dry_run || !flags.files_from.empty()))
+    return Error{ErrorCode::kUsage, "--part: of one file alone; not with --sync, --dry-run or --files-from"};
+  to.set_part(flags.part);
   if (flags.ipv4) to.set_ip("4");
   if (flags.ipv6) to.set_ip("6");
   for (const selection::Rule& rule : flags.rules) selection::put_rule(rule, &to);

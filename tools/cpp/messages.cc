@@ -71,6 +71,7 @@ api::TransferOptions message_of(const Options& options) {
   for (const std::string& rule : options.rules) put_rule(rule, message.add_rules());
   for (const std::string& name : options.names) message.add_names(name);
   message.set_lease(options.lease);
+  message.set_part(options.part);
   return message;
 }
 

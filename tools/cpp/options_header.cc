@@ -67,6 +67,7 @@ constexpr std::string_view kTail =
     R"(  std::vector<std::string> rules;  // "+ PATTERN" and "- PATTERN", as of --filter
   std::vector<std::string> names;  // of the one source, a directory: as --files-from lists them
   std::string lease;               // "NAME:EPOCH"; empty: none
+  std::string part;                // of one file: "SET:OFFSET+LENGTH", "SET:finish", "SET:drop"; empty: all of it
 };
 
 }  // namespace sluice::client

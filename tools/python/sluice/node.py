@@ -32,6 +32,7 @@ class Options(TransferOptions):
     rules: Sequence[Union[str, bytes]] = ()  # "+ PATTERN" and "- PATTERN", as of --filter
     names: Sequence[Union[str, bytes]] = ()  # of the one source, a directory: as --files-from lists them
     lease: str = ""  # "NAME:EPOCH"; empty: none
+    part: str = ""  # of one file: "SET:OFFSET+LENGTH", "SET:finish", "SET:drop"; empty: all of it
 
     def message(self) -> api.TransferOptions:
         given = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
