@@ -23,6 +23,8 @@ struct FleetPlanFlags {
   uint32_t shards = 0;  // 0: by the size of the dataset
   bool sync = false;
   bool removes = false;
+  bool whole_files = false;
+  std::string align;  // where files may be cut; empty: by the dataset
   std::vector<std::string> options;
   std::string node_rate = "10G";
   double name_cost_ms = 0.05;
@@ -49,6 +51,7 @@ struct FleetJobFlags {
 Result<int> submit_fleet(const Context& context, const FleetJobFlags& flags);
 Result<int> retry_fleet(const Context& context, const FleetJobFlags& flags);
 Result<int> cancel_fleet(const Context& context, const FleetJobFlags& flags);
+Result<int> drop_fleet(const Context& context, const FleetJobFlags& flags);
 Result<int> show_fleet(const Context& context, const FleetJobFlags& flags);
 Result<int> wait_for_fleet(const Context& context, const FleetJobFlags& flags);
 Result<int> fleet_receipt(const Context& context, const FleetJobFlags& flags);

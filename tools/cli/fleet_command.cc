@@ -58,6 +58,12 @@ void add_plan(CLI::App& fleet, Context& context) {
   command->add_flag("--sync", flags->sync, "Only what is missing at the destination or differs");
   command->add_flag("--delete", flags->removes,
                     "With --sync: when all shards have succeeded, remove what the source lacks");
+  command->add_flag("--whole-files", flags->whole_files,
+                    "Cut no file: each is moved by one shard, and needs no file system that all nodes share");
+  command
+      ->add_option("--align", flags->align,
+                   "Cut files at multiples of this, such as a stripe (16M to 64M, by the dataset)")
+      ->type_name("SIZE");
   command
       ->add_option("-o,--option", flags->options,
                    "An option of each session, as a key of 'sluice run' has it; may be repeated")
@@ -119,6 +125,8 @@ void add_fleet_commands(CLI::App& app, Context& context) {
   add_sbatch(add_verb(*fleet, context, flags, "retry", "Give to Slurm again what failed, and nothing else",
                       retry_fleet),
              flags);
+  add_verb(*fleet, context, flags, "drop", "Remove what its ranges have left unfinished; cancel does it too",
+           drop_fleet);
   add_shard(*fleet, context);
   add_verb(*fleet, context, flags, "receipt", "Print a signed statement of all that arrived", fleet_receipt);
 }

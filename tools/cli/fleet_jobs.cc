@@ -88,6 +88,17 @@ class Fleet {
     return done ? Status() : Status(done.error());
   }
 
+  // When these have ended: what their ranges have left is removed. The id of that job.
+  Result<std::string> submit_drop(const std::vector<uint64_t>& ids) {
+    std::vector<std::string> options = {"--output=" + (directory_ / "log" / "%j.txt").string()};
+    if (!ids.empty()) {
+      std::string dependency = "--dependency=afterany";
+      for (const uint64_t id : ids) dependency += fmt::format(":{}", id);
+      options.push_back(dependency);
+    }
+    return call_sbatch(options, "drop");
+  }
+
   const fleet::Plan& plan() const { return plan_; }
   fleet::Jobs& jobs() { return jobs_; }
   const std::filesystem::path& directory() const { return directory_; }
@@ -109,15 +120,18 @@ class Fleet {
       for (const uint64_t id : waits_for) dependency += fmt::format(":{}", id);
       words.insert(words.end(), {dependency, "--kill-on-invalid-dep=yes"});
     }
-    return sbatch(std::move(words), "last", {.last = true});
+    return sbatch(words, "last", {.last = true});
   }
-  Status sbatch(std::vector<std::string> options, const std::string& word, fleet::Job job) {
+  Result<std::string> call_sbatch(const std::vector<std::string>& options, const std::string& word) {
     std::vector<std::string> words = {"sbatch", "--parsable", "--job-name=" + job_name(plan_),
                                       "--chdir=" + directory_.string()};
     words.insert(words.end(), jobs_.sbatch.begin(), jobs_.sbatch.end());
     words.insert(words.end(), options.begin(), options.end());
     words.insert(words.end(), {(directory_ / "shards.sbatch").string(), word, std::to_string(jobs_.retry)});
-    const auto printed = slurm(words);
+    return slurm(words);
+  }
+  Status sbatch(const std::vector<std::string>& options, const std::string& word, fleet::Job job) {
+    const auto printed = call_sbatch(options, word);
     if (!printed) return printed.error();
     const auto [end, problem] = std::from_chars(printed->data(), printed->data() + printed->size(), job.id);
     if (problem != std::errc() || job.id == 0)
@@ -252,8 +266,14 @@ Result<int> cancel_fleet(const Context& context, const FleetJobFlags& flags) {
   std::vector<uint64_t> ids;
   for (const fleet::Job& job : fleet.jobs().jobs) ids.push_back(job.id);
   if (Status status = fleet.cancel(ids); !status) return status.error();
-  context.print({{"schema", "sluice.fleet_jobs.v1"}, {"jobs", jobs_json(fleet.jobs(), 0)}},
-                printable(fleet.plan().dataset) + ": cancelled\n");
+  std::string text = printable(fleet.plan().dataset) + ": cancelled\n";
+  if (fleet.plan().cut_files != 0) {
+    const auto job = fleet.submit_drop(ids);
+    if (!job) return job.error();
+    text += fmt::format("job {} removes what its ranges have left\n",
+                        base::printable(job->substr(0, job->find_first_of(";\n")), kSlurmWordsMax));
+  }
+  context.print({{"schema", "sluice.fleet_jobs.v1"}, {"jobs", jobs_json(fleet.jobs(), 0)}}, text);
   return 0;
 }
 

@@ -35,19 +35,33 @@ Status ShardRun::check_all_done() const {
 
 Status ShardRun::run_last() {
   if (Status status = check_all_done(); !status) return status;
+  const auto all = transfers();
+  if (!all) return all.error();
+  if (Status status = finish_files(*all); !status) return status;
   if (plan_.removes) {
     if (Status status = remove_extra(); !status) return status;
   }
-  const auto all = transfers();
-  if (!all) return all.error();
-  uint32_t number = 0;
+  auto number = static_cast<uint32_t>(try_.sessions.size());
   for (const RunTransfer& each : *all) {
+    if (!each.flags.part.empty()) continue;
     auto request = transfer_request(each.direction, each.flags, directory_, nullptr);
     if (!request) return request.error();
     options_of(*request).set_overwrite(true);
     if (Status status = run_session(++number, std::move(*request)); !status) return status;
   }
   return send_top();
+}
+
+// Files whose ranges several shards have written get their names, before it is asked what is missing.
+Status ShardRun::finish_files(const std::vector<RunTransfer>& all) {
+  uint32_t number = 0;
+  for (const RunTransfer& each : all) {
+    if (each.flags.part.empty()) continue;
+    auto request = transfer_request(each.direction, each.flags, directory_, nullptr);
+    if (!request) return request.error();
+    if (Status status = run_session(++number, std::move(*request), cut_name(each)); !status) return status;
+  }
+  return {};
 }
 
 // Both sides are compared once more, so what goes is what the source lacks now. Where something still seems

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <ostream>
+#include <span>
 
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/counted.h"
@@ -31,11 +33,41 @@ namespace {
 
 constexpr uint64_t kShardsANode = 8;
 constexpr uint64_t kNamesAShard = 50'000;
+// Where files are cut: at a multiple of every stripe that is likely, and not into more sessions than they are
+// worth.
+constexpr uint64_t kAlignBytesMin = 16U << 20;
+constexpr uint64_t kAlignBytesMax = 64U << 20;
 
-// Both readings of the list; then what each shard has.
-Status divide(const std::filesystem::path& list, fleet::Plan& plan, uint32_t shards,
-              fleet::ShardWriter& writer) {
-  fleet::Planner planner({.shards = shards, .name_cost_bytes = plan.name_cost_bytes, .align_bytes = 0});
+// A two-hundredth of a shard, so that none exceeds the mean by more than 1 %.
+uint64_t align_for(uint64_t asked, uint64_t bytes, uint32_t shards) {
+  if (asked != 0) return asked;
+  return std::clamp(std::bit_floor(bytes / shards / (2 * fleet::kUnits)), kAlignBytesMin, kAlignBytesMax);
+}
+
+// The ranges of a file, to their shards, and to the last one that it is to be finished.
+Status add_ranges(std::span<const fleet::Piece> pieces, const fleet::Listed& listed,
+                  fleet::ShardWriter& writer, fleet::ShardWriter& last) {
+  using What = selection::FilePart::What;
+  const Result<std::string> set = fleet::make_set();
+  if (!set) return set.error();
+  for (const fleet::Piece& piece : pieces) {
+    const bool open_ended = piece.offset + piece.bytes == listed.bytes;
+    writer.add_range(piece.shard + 1, piece.bytes,
+                     {.name = listed.names.front(),
+                      .part = {.what = What::kRange,
+                               .set = *set,
+                               .offset = piece.offset,
+                               .length = open_ended ? 0 : piece.bytes}});
+  }
+  last.add_range(0, 0, {.name = listed.names.front(), .part = {.what = What::kFinish, .set = *set}});
+  return {};
+}
+
+// Both readings of the list; then what each shard has. `align_bytes`: where files may be cut; 0: nowhere.
+Status divide(const std::filesystem::path& list, fleet::Plan& plan, uint32_t shards, uint64_t align_bytes,
+              fleet::ShardWriter& writer, fleet::ShardWriter& last) {
+  fleet::Planner planner(
+      {.shards = shards, .name_cost_bytes = plan.name_cost_bytes, .align_bytes = align_bytes});
   fleet::Listed listed;
   const auto reading = [&list, &listed](const auto& each) -> Status {
     auto reader = fleet::NamesReader::open(list);
@@ -44,8 +76,10 @@ Status divide(const std::filesystem::path& list, fleet::Plan& plan, uint32_t sha
       const Result<bool> more = reader->next(&listed);
       if (!more) return more.error();
       if (!*more) return {};
+      // What stands in a file of TOML is UTF-8.
+      const bool whole = listed.names.size() != 1 || !is_utf8(listed.names.front());
       if (Status status =
-              each(fleet::Item{.bytes = listed.bytes, .names = listed.names.size(), .whole = true});
+              each(fleet::Item{.bytes = listed.bytes, .names = listed.names.size(), .whole = whole});
           !status)
         return status;
     }
@@ -56,8 +90,11 @@ Status divide(const std::filesystem::path& list, fleet::Plan& plan, uint32_t sha
   });
   if (!status) return status;
   planner.settle();
-  status = reading([&](const fleet::Item& item) {
-    return writer.add(planner.place(item).front().shard + 1, item.bytes, listed.names);
+  status = reading([&](const fleet::Item& item) -> Status {
+    const std::span<const fleet::Piece> pieces = planner.place(item);
+    if (pieces.size() == 1) return writer.add(pieces.front().shard + 1, item.bytes, listed.names);
+    ++plan.cut_files;
+    return add_ranges(pieces, listed, writer, last);
   });
   if (!status) return status;
   uint64_t worst = 0;
@@ -70,12 +107,16 @@ Status divide(const std::filesystem::path& list, fleet::Plan& plan, uint32_t sha
   return {};
 }
 
-uint32_t shards_for(const FleetPlanFlags& flags, const fleet::Plan& plan, uint64_t large) {
+uint32_t shards_for(const FleetPlanFlags& flags, const fleet::Plan& plan, uint64_t large,
+                    uint64_t align_bytes) {
   if (flags.shards != 0) return flags.shards;
+  // No more than there is something to be moved by each.
+  const uint64_t pieces =
+      flags.whole_files ? 0 : plan.bytes / (2 * (align_bytes != 0 ? align_bytes : kAlignBytesMin));
   const uint64_t wanted = std::max({kShardsANode * plan.here().size(), plan.names / kNamesAShard + 1,
                                     large / fleet::SessionLimits().large_files + 1});
   return static_cast<uint32_t>(
-      std::clamp<uint64_t>(std::min(wanted, std::max<uint64_t>(plan.names, 1)), 1, fleet::kShardsMax));
+      std::clamp<uint64_t>(std::min(wanted, std::max(plan.names, pieces)), 1, fleet::kShardsMax));
 }
 
 // A directory of its own that becomes the plan's when all is written.
@@ -155,14 +196,37 @@ Result<fleet::Plan> plan_of(const FleetPlanFlags& flags, const std::filesystem::
   return plan;
 }
 
+// 0: the plan chooses.
+Result<uint64_t> align_of(const FleetPlanFlags& flags) {
+  if (flags.align.empty()) return uint64_t{0};
+  if (flags.whole_files) return usage("--align: of what is cut; not with --whole-files");
+  const Result<uint64_t> bytes = config::parse_size(flags.align);
+  if (!bytes) return usage("--align: " + bytes.error().message);
+  if (*bytes == 0 || *bytes % selection::kPartAlignmentBytes != 0)
+    return usage("--align: give a whole number of MiB, as a multiple of the stripe");
+  return *bytes;
+}
+
+// For whoever gives it up: the unfinished files that no session of its own removes.
+Status write_drops(const fleet::Plan& plan, const std::filesystem::path& path,
+                   const fleet::RunOptions& options, std::vector<fleet::FileRange> files) {
+  if (files.empty()) return {};
+  for (fleet::FileRange& file : files) file.part.what = selection::FilePart::What::kDrop;
+  return fleet::write_file(path / "shard-drop.toml", run_file_text(plan, 0, {}, options, files));
+}
+
 Status write_plan(const fleet::Plan& plan, const std::filesystem::path& path,
                   const std::filesystem::path& final, const fleet::RunOptions& options,
-                  const std::vector<fleet::ShardTotals>& totals) {
+                  const fleet::ShardWriter& writer, const fleet::ShardWriter& last) {
+  std::vector<fleet::ShardTotals> totals = writer.totals();
+  totals[0] = last.totals()[0];
+  if (Status status = write_drops(plan, path, options, last.ranges(0)); !status) return status;
   for (uint32_t shard = 0; shard < totals.size(); ++shard) {
-    const std::string text = run_file_text(plan, shard, totals[shard], options);
+    const auto& ranges = shard == 0 ? last.ranges(0) : writer.ranges(shard);
+    const std::string text = run_file_text(plan, shard, totals[shard], options, ranges);
     const std::filesystem::path file = path / (fleet::shard_name(shard) + ".toml");
     // What is wrong with an option is told now, and not by a thousand jobs.
-    if (shard == 0 && totals[shard].sessions == 0) {
+    if (shard == 0 && totals[shard].sessions == 0 && ranges.empty()) {
       const auto tried = parse_run_file(run_file_text(plan, 0, {.sessions = 1}, options), "--option");
       if (!tried) return Error{ErrorCode::kUsage, tried.error().message};
     } else if (shard <= 1) {
@@ -192,10 +256,12 @@ std::string plan_text(const fleet::Plan& plan, const std::string& dataset, const
   if (plan.left_out != 0)
     text += fmt::format("{} left out: no file, link or directory\n",
                         base::counted(plan.left_out, "name is", "names are"));
-  if (plan.largest_in_shards > 1.01 && plan.bytes != 0)
+  if (plan.cut_files != 0)
+    text += fmt::format("{} cut into ranges, which several shards move\n",
+                        base::counted(plan.cut_files, "file is", "files are"));
+  if (plan.worst_over_mean > 1.01 && plan.largest_in_shards > 1.01 && plan.bytes != 0)
     text += fmt::format(
-        "{} is {} of all: a file is moved whole, so its shard takes as long as {:.1f} mean ones\n",
-        plan.largest,
+        "{} is {} of all, and is moved whole, so its shard takes as long as {:.1f} mean ones\n", plan.largest,
         format_percent(static_cast<double>(plan.largest_bytes) / static_cast<double>(plan.bytes)),
         plan.largest_in_shards);
   const std::string place = printable(dataset);
@@ -209,6 +275,8 @@ Result<int> plan_fleet(const Context& context, const FleetPlanFlags& flags) {
   const std::filesystem::path directory = fleet_directory(context, flags.dataset);
   Result<fleet::Plan> plan = plan_of(flags, directory);
   if (!plan) return plan.error();
+  const Result<uint64_t> align = align_of(flags);
+  if (!align) return align.error();
   fleet::RunOptions options;
   if (flags.sync) options.emplace_back("overwrite = true");
   for (const std::string& each : flags.options) {
@@ -229,19 +297,19 @@ Result<int> plan_fleet(const Context& context, const FleetPlanFlags& flags) {
   fleet::ShardWriter last(unfinished.path(), 0);
   FleetLister lister(context, **client, *plan, std::move(*files), last);
   if (Status status = lister.list(canceller); !status) return status.error();
-  const uint32_t shards = shards_for(flags, *plan, lister.large());
+  const uint32_t shards = shards_for(flags, *plan, lister.large(), *align);
   fleet::ShardWriter writer(unfinished.path(), shards);
-  if (Status status = divide(list, *plan, shards, writer); !status) return status.error();
+  const uint64_t align_bytes = flags.whole_files ? 0 : align_for(*align, plan->bytes, shards);
+  if (Status status = divide(list, *plan, shards, align_bytes, writer, last); !status) return status.error();
   for (fleet::ShardWriter* each : {&writer, &last}) {
     if (Status status = each->finish(); !status) return status.error();
   }
-  std::vector<fleet::ShardTotals> totals = writer.totals();
+  const std::vector<fleet::ShardTotals> totals = writer.totals();
   plan->shards.assign(totals.begin() + 1, totals.end());
-  totals[0] = last.totals()[0];
-  plan->last_sessions = totals[0].sessions;
+  plan->last_sessions = last.totals()[0].sessions;
   std::error_code ignored;
   std::filesystem::remove(list, ignored);
-  if (Status status = write_plan(*plan, unfinished.path(), directory, options, totals); !status)
+  if (Status status = write_plan(*plan, unfinished.path(), directory, options, writer, last); !status)
     return status.error();
   if (Status status = unfinished.finish(); !status) return status.error();
   api::Json object = plan_json(*plan);

@@ -110,7 +110,8 @@ Status ShardRun::check_node() {
 // ---- one shard -----------------------------------------------------------------------------------
 
 Result<std::vector<RunTransfer>> ShardRun::transfers() const {
-  if (try_.shard == 0 && plan_.last_sessions == 0) return std::vector<RunTransfer>();  // no directories
+  if (try_.shard == 0 && plan_.last_sessions == 0 && plan_.cut_files == 0)
+    return std::vector<RunTransfer>();  // no directories
   const std::filesystem::path path = directory_ / (fleet::shard_name(try_.shard) + ".toml");
   const auto text = fleet::read_file(path);
   if (!text) return text.error();
@@ -171,9 +172,18 @@ Status ShardRun::run_shard() {
     if (canceller_.interrupted()) return Error{ErrorCode::kCancelled, "interrupted"};
     auto request = transfer_request(each.direction, each.flags, directory_, nullptr);
     if (!request) return request.error();
-    if (Status status = run_session(number, std::move(*request)); !status) return status;
+    if (Status status = run_session(number, std::move(*request), cut_name(each)); !status) return status;
   }
   return {};
+}
+
+std::string ShardRun::cut_name(const RunTransfer& transfer) const {
+  if (transfer.flags.part.empty()) return "";
+  const fleet::Place& peer = plan_.other_side(try_.shard);
+  const std::string begin =
+      plan_.at == fleet::Side::kFrom ? plan_.here().front().path + "/" : peer.node + ":" + peer.path + "/";
+  const std::string& path = transfer.flags.paths.front();
+  return path.starts_with(begin) ? path.substr(begin.size()) : "";
 }
 
 // One that an earlier try has begun at this node, and that still runs or has succeeded.
@@ -189,8 +199,13 @@ Result<api::Session> ShardRun::find_former(uint32_t number) {
   return Error{ErrorCode::kUsage, "there is none"};
 }
 
-Status ShardRun::run_session(uint32_t number, api::TransferRequest request) {
+Status ShardRun::run_session(uint32_t number, api::TransferRequest request, const std::string& cut) {
   try_.sessions.emplace_back();
+  range_ = !cut.empty() && try_.shard != 0;
+  if (!cut.empty() && try_.epoch > 1) {  // an earlier try may have given it its name
+    const FoundNames found = find_names(*client_, plan_, plan_.other_side(try_.shard), {cut});
+    if (found.missing.empty()) return write();
+  }
   const auto former = find_former(number);
   std::string id = former ? former->id() : "";
   if (former) {
@@ -263,6 +278,7 @@ Status ShardRun::note_end(uint32_t number, const api::Session& session) {
 }
 
 void ShardRun::keep_digests(uint32_t number, const api::Session& session) const {
+  if (range_) return;  // the file has one when it is finished
   std::string text;
   for (const api::FileProgress& file : session.files()) {
     if (!file.done() || file.digest_destination().empty()) continue;

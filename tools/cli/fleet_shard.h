@@ -43,10 +43,14 @@ class ShardRun {
   auto patiently(Call call);
 
   Status run_shard();
-  Status run_session(uint32_t number, api::TransferRequest request);
+  // `cut`: the name in the dataset of the file of which it moves a range, or which it finishes; empty:
+  // neither.
+  Status run_session(uint32_t number, api::TransferRequest request, const std::string& cut = "");
+  std::string cut_name(const RunTransfer& transfer) const;
   Result<api::Session> find_former(uint32_t number);
   Result<api::Session> follow(const std::string& id);
   Status note_end(uint32_t number, const api::Session& session);
+  Status finish_files(const std::vector<RunTransfer>& all);
   void keep_digests(uint32_t number, const api::Session& session) const;
   void keep_receipt(uint32_t number, const api::Session& session);
   void progress(const api::Session& session);
@@ -69,7 +73,8 @@ class ShardRun {
   std::shared_ptr<api::Client> client_;
   fleet::Try try_;
   std::vector<fleet::Try> former_;
-  std::string lease_;  // "NAME:EPOCH" of this try
+  std::string lease_;   // "NAME:EPOCH" of this try
+  bool range_ = false;  // the session moves a range of a file
   int64_t written_ns_ = 0;
   std::vector<std::string> touched_;  // directories from which something was removed
 };

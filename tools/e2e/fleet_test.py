@@ -2,6 +2,7 @@
 # alone, and what is cancelled ends. fleet_kills_test.py kills daemons and nodes.
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
 import shutil
 import subprocess
 
@@ -13,11 +14,13 @@ from transfers import CANCELLED, CONFIGURATION, ENDED, EXISTS, MIB, PARTIAL, UNT
 pytestmark = pytest.mark.skipif(group_missing() is not None, reason=str(group_missing()))
 needs_slurm = pytest.mark.skipif(slurm_missing() is not None, reason=str(slurm_missing()))
 
+LARGE = [6 * MIB, 2 * MIB, 4 * MIB, 3 * MIB]
+
 
 @pytest.fixture(scope="module")
 def group():
     with Group([*SENDERS, ARCHIVE], settings={"port": {"rate": "200M"}}) as group:
-        make_dataset(group.base / "shared/data", 1500, [6 * MIB, 2 * MIB, 4 * MIB, 3 * MIB])
+        make_dataset(group.base / "shared/data", 1500, LARGE)
         share(group)
         group.start()
         yield group
@@ -63,7 +66,8 @@ def test_wrong_plans_are_refused_with_a_reason(group):
 def test_a_shell_runs_the_shards_and_a_second_plan_syncs_and_deletes(group, copy):
     source = group.base / "shared/data"
     fleet = Fleet(group, None, source, "shell")
-    fleet.make("--emit", "shell", "--shards", "3", node="n1")
+    fleet.make("--emit", "shell", "--shards", "3", "--align", "1M", "--name-cost", "0", node="n1")
+    assert json.loads((fleet.plan / "plan.json").read_text())["cut_files"] > 0
     assert fleet.call("plan", "--from", f"n1:{source}", "--to", "arc:data/copy").returncode == EXISTS
     assert fleet.call("submit").returncode == USAGE
     subprocess.run([*group.enter("n1"), fleet.plan / "run.sh", "2"], check=True, capture_output=True, timeout=120)
@@ -95,11 +99,39 @@ def test_shards_may_run_where_the_dataset_goes(group, copy):
     assert fleet.status()["state"] == "succeeded"
 
 
+def test_a_file_that_was_cut_is_dropped_or_finished(group, copy):
+    source = group.base / "shared/cut"
+    (source / "in").mkdir(parents=True)
+    (source / "in/big [1]").write_bytes(os.urandom(9 * MIB + 5))
+    (source / "small").write_bytes(b"small")
+    fleet = Fleet(group, None, source, "cut")
+    fleet.must("plan", "--at", "to", "--emit", "shell", "--shards", "3", "--align", "1M", "--name-cost", "0", "--from", "n1,n2:shared/cut",
+               "--to", f"{ARCHIVE}:{copy}", "--node-dir", str(group[ARCHIVE].directory), node=ARCHIVE)  # fmt: skip
+    assert json.loads((fleet.plan / "plan.json").read_text())["cut_files"] == 1
+    fleet.must("shard", "1", node=ARCHIVE)
+    fleet.must("shard", "2", node=ARCHIVE)
+    assert fleet.call("shard", "last", node=ARCHIVE).returncode == PARTIAL
+    assert "1 unfinished file is dropped" in fleet.must("drop", node=ARCHIVE)
+    nothing_temporary(group[ARCHIVE])
+    subprocess.run([*group.enter(ARCHIVE), fleet.plan / "run.sh", "2", "1"], check=True, capture_output=True, timeout=120)
+    assert picture(copy) == picture(source)
+    nothing_temporary(group[ARCHIVE])
+    assert fleet.status()["state"] == "succeeded"
+    fleet.must("receipt", node=ARCHIVE)
+    lines = [line for line in (fleet.plan / "digests.txt").read_text().splitlines() if "big" in line]
+    assert len(lines) == 1 and f" {9 * MIB + 5} 1 " in lines[0], lines
+    whole = Fleet(group, None, source, "uncut")
+    whole.make("--emit", "shell", "--shards", "3", "--whole-files", node="n1")
+    assert json.loads((whole.plan / "plan.json").read_text())["cut_files"] == 0
+
+
 @needs_slurm
 def test_slurm_runs_the_shards_each_at_its_own_node(group, slurm, copy):
     source = group.base / "shared/data"
     fleet = Fleet(group, slurm, source, "whole")
-    fleet.make("--shards", "8")
+    fleet.make("--shards", "8", "--align", "1M", "--name-cost", "0")
+    plan = json.loads((fleet.plan / "plan.json").read_text())
+    assert plan["cut_files"] > 0 and plan["balance"]["worst_over_mean"] < 1.6, plan
     fleet.must("submit")
     code, status = fleet.json("wait", "--quiet", "--timeout", "240")
     assert (code, status["state"]) == (0, "succeeded"), fleet.told()
@@ -114,7 +146,9 @@ def test_slurm_runs_the_shards_each_at_its_own_node(group, slurm, copy):
     checked = json.loads(group["n1"].must("receipt", "--check", receipt, "--json").stdout)
     assert checked["statement"]["bytes"] == status["bytes"]
     assert len(checked["statement"]["sessions"]) >= 9
-    assert all(any(line.endswith(f"/large{number}") for line in (fleet.plan / "digests.txt").read_text().splitlines()) for number in range(4))
+    lines = (fleet.plan / "digests.txt").read_text().splitlines()
+    for number, size in enumerate(LARGE):  # also of those that were cut, once
+        assert [line.split()[1] for line in lines if line.endswith(f"/large{number}")] == [str(size)]
 
 
 @needs_slurm
@@ -145,7 +179,7 @@ def test_what_failed_is_named_and_retried_alone(group, slurm, copy):
 @needs_slurm
 def test_cancel_ends_jobs_and_sessions(group, slurm, copy):
     fleet = Fleet(group, slurm, group.base / "shared/data", "cancelled")
-    fleet.make("--shards", "4", "--option", "rate=2M")
+    fleet.make("--shards", "4", "--option", "rate=2M", "--align", "1M", "--name-cost", "0")
     fleet.must("submit")
     wait_until(lambda: "running" in fleet.states().values() and fleet.status()["bytes_done"] > 0, 60, "a shard moves data")
     fleet.must("cancel")
@@ -154,4 +188,5 @@ def test_cancel_ends_jobs_and_sessions(group, slurm, copy):
     for name in SENDERS:
         wait_until(lambda name=name: all(one["state"] in ENDED for one in group[name].sessions()), 60,
                    f"no session is left at {name}")  # fmt: skip
+    wait_until(slurm.idle, 120, "what was left of ranges is removed")
     nothing_temporary(group[ARCHIVE])

@@ -116,13 +116,50 @@ TEST(RunFile, HasASessionForEachListAndTheOptionsThatWereGiven) {
   const Plan plan = a_plan(3);
   const std::string text = run_file_text(plan, 2, {.names = 5, .bytes = 9, .sessions = 2},
                                          {*option_line("rate=2G"), *option_line("xattrs=true")});
-  EXPECT_NE(text.find("[options]\nfrom0 = true\nmkdir = true\nrate = \"2G\"\nxattrs = true\n"),
-            std::string::npos)
+  EXPECT_NE(text.find("[options]\nmkdir = true\nrate = \"2G\"\nxattrs = true\n"), std::string::npos) << text;
+  EXPECT_NE(
+      text.find(
+          "[[send]]\nsources = \"/scratch/run42/\"\nfiles_from = \"shard-0002-2.names\"\nfrom0 = true\nto = "
+          "\"arc2:data/run42/\"\n"),
+      std::string::npos)
       << text;
-  EXPECT_NE(text.find("[[send]]\nsources = \"/scratch/run42/\"\nfiles_from = \"shard-0002-2.names\"\nto = "
-                      "\"arc2:data/run42/\"\n"),
-            std::string::npos)
-      << text;
+}
+
+TEST(RunFile, HasASessionForEachRangeAndOneThatFinishesTheFile) {
+  using What = selection::FilePart::What;
+  const std::string set(32, 'a');
+  const FileRange range{.name = "deep/big \"x\"",
+                        .part = {.what = What::kRange, .set = set, .offset = 1 << 20, .length = 2 << 20}};
+  Plan plan = a_plan(3);
+  EXPECT_NE(run_file_text(plan, 2, {.ranges = 1}, {}, {range})
+                .find("[[send]]\nsources = \"/scratch/run42/deep/big \\\"x\\\"\"\npart = \"" + set +
+                      ":1048576+2097152\"\nto = \"arc2:data/run42/deep/\"\n"),
+            std::string::npos);
+  plan.at = Side::kTo;
+  EXPECT_NE(run_file_text(plan, 0, {}, {}, {{.name = "big", .part = {.what = What::kFinish, .set = set}}})
+                .find("part = \"" + set + ":finish\""),
+            std::string::npos);
+}
+
+TEST(ShardWriter, AFileThatIsCutIsANameOfTheShardWithItsFirstByte) {
+  using What = selection::FilePart::What;
+  ShardWriter writer("/none", 2);
+  writer.add_range(1, 10, {.name = "big", .part = {.what = What::kRange, .offset = 1 << 20, .length = 10}});
+  writer.add_range(2, 20, {.name = "big", .part = {.what = What::kRange, .length = 20}});
+  const std::vector<ShardTotals> totals = writer.totals();
+  EXPECT_EQ(totals[1].names, 0U);
+  EXPECT_EQ(totals[2].names, 1U);
+  EXPECT_EQ(totals[1].bytes + totals[2].bytes, 30U);
+  EXPECT_EQ(totals[1].ranges, 1U);
+  EXPECT_EQ(writer.ranges(2).front().name, "big");
+}
+
+TEST(Set, IsAnotherOneEachTime) {
+  const auto one = make_set();
+  const auto other = make_set();
+  ASSERT_TRUE(one && other);
+  EXPECT_EQ(one->size(), selection::kPartSetDigits);
+  EXPECT_NE(*one, *other);
 }
 
 TEST(RunFile, AnOptionNeedsAKey) {
@@ -222,8 +259,9 @@ TEST(Scripts, NameTheNodeOfTheHost) {
   Plan plan = a_plan(2);
   plan.node_directory = "/srv/%n/it's";
   const std::string script = slurm_script(plan, "/plans/run42", "/usr/bin/sluice");
-  EXPECT_NE(script.find("--node '/srv/'\"$SLURMD_NODENAME\"'/it'\\''s' fleet shard"), std::string::npos)
-      << script;
+  EXPECT_NE(script.find("--node '/srv/'\"$SLURMD_NODENAME\"'/it'\\''s' fleet)"), std::string::npos) << script;
+  EXPECT_NE(script.find("exec \"${sluice[@]}\" shard --retry"), std::string::npos) << script;
+  EXPECT_NE(script.find("exec \"${sluice[@]}\" drop '/plans/run42'"), std::string::npos) << script;
 }
 
 TEST(Programs, EndWithWhatTheySaid) {

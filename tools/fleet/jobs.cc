@@ -85,14 +85,16 @@ std::string slurm_script(const Plan& plan, const std::filesystem::path& director
       "#!/bin/bash\n"
       "# A task of the dataset {}, as 'sluice fleet submit' gives it to sbatch: its words are what is added "
       "to the number of the task, or\n"
-      "# 'last', and the number of the retry.\n"
+      "# 'last', and the number of the retry; 'drop': what a fleet that was cancelled has left goes.\n"
       "#SBATCH --nodes=1 --ntasks=1 --requeue --open-mode=append\n"
       "set -u\n"
+      "sluice=({} --node {} fleet)\n"
+      "if [ \"$1\" = drop ]; then exec \"${{sluice[@]}}\" drop {}; fi\n"
       "shard=last\n"
       "if [ \"$1\" != last ]; then shard=$((SLURM_ARRAY_TASK_ID + $1)); fi\n"
-      "exec {} --node {} fleet shard --retry \"$2\" {} \"$shard\"\n",
+      "exec \"${{sluice[@]}}\" shard --retry \"$2\" {} \"$shard\"\n",
       base::printable(plan.dataset), quoted(program), node_word(plan.node_directory, "\"$SLURMD_NODENAME\""),
-      quoted(directory.string()));
+      quoted(directory.string()), quoted(directory.string()));
 }
 
 std::string shell_script(const Plan& plan, const std::string& program) {

@@ -50,9 +50,12 @@ Plan plan_of(const Json& object) {
   plan.largest_bytes = balance.at("largest_bytes");
   plan.largest_in_shards = balance.at("largest_in_shards");
   for (const Json& one : object.at("shards"))
-    plan.shards.push_back(
-        {.names = one.at("names"), .bytes = one.at("bytes"), .sessions = one.at("sessions")});
+    plan.shards.push_back({.names = one.at("names"),
+                           .bytes = one.at("bytes"),
+                           .sessions = one.at("sessions"),
+                           .ranges = one.value("ranges", uint32_t{0})});  // plans of before have none
   plan.last_sessions = object.at("last_sessions");
+  plan.cut_files = object.value("cut_files", uint32_t{0});
   return plan;
 }
 
@@ -95,7 +98,8 @@ Json plan_json(const Plan& plan) {
                       {"file", shard_name(i + 1) + ".toml"},
                       {"names", one.names},
                       {"bytes", one.bytes},
-                      {"sessions", one.sessions}});
+                      {"sessions", one.sessions},
+                      {"ranges", one.ranges}});
   }
   return {{"schema", kPlanSchema},
           {"dataset", plan.dataset},
@@ -119,7 +123,8 @@ Json plan_json(const Plan& plan) {
             {"largest_bytes", plan.largest_bytes},
             {"largest_in_shards", plan.largest_in_shards}}},
           {"shards", std::move(shards)},
-          {"last_sessions", plan.last_sessions}};
+          {"last_sessions", plan.last_sessions},
+          {"cut_files", plan.cut_files}};
 }
 
 Result<Plan> load_plan(const std::filesystem::path& directory) {

@@ -32,7 +32,8 @@ enum class Side : uint8_t { kFrom, kTo };
 struct ShardTotals {
   uint64_t names = 0;
   uint64_t bytes = 0;
-  uint32_t sessions = 0;
+  uint32_t sessions = 0;  // of lists of names
+  uint32_t ranges = 0;    // of files that were cut: a session each; of the last one: these files
 };
 
 struct Plan {
@@ -57,6 +58,7 @@ struct Plan {
   double largest_in_shards = 0;  // its cost over that of a mean shard
   std::vector<ShardTotals> shards;
   uint32_t last_sessions = 0;
+  uint32_t cut_files = 0;  // that several shards write; each is finished by the last one
 
   const std::vector<Place>& here() const { return at == Side::kFrom ? from : to; }
   const std::vector<Place>& there() const { return at == Side::kFrom ? to : from; }

@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -37,6 +39,15 @@ bool is_plain(std::string_view value) {
 
 }  // namespace
 
+Result<std::string> make_set() {
+  std::array<unsigned char, selection::kPartSetDigits / 2> random{};
+  if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
+    return Error{ErrorCode::kInternal, "the system gave no random bytes"};
+  std::string text;
+  for (const unsigned char byte : random) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
 std::string names_file(uint32_t shard, uint32_t session) {
   return fmt::format("{}-{}.names", shard_name(shard), session);
 }
@@ -63,6 +74,15 @@ Status ShardWriter::add(uint32_t shard, uint64_t bytes, const std::vector<std::s
   open.totals.bytes += bytes;
   for (const std::string& name : names) open.buffer.append(name).push_back('\0');
   return open.buffer.size() < kBufferBytes ? Status() : flush(shard);
+}
+
+// The file counts as a name where its first range is.
+void ShardWriter::add_range(uint32_t shard, uint64_t bytes, FileRange range) {
+  Open& open = open_[shard];
+  open.totals.names += selection::is_range(range.part) && range.part.offset == 0 ? 1 : 0;
+  open.totals.bytes += bytes;
+  ++open.totals.ranges;
+  open.ranges.push_back(std::move(range));
 }
 
 Status ShardWriter::flush(uint32_t shard) {
@@ -106,7 +126,7 @@ Result<std::string> option_line(std::string_view given) {
 }
 
 std::string run_file_text(const Plan& plan, uint32_t shard, const ShardTotals& totals,
-                          const RunOptions& options) {
+                          const RunOptions& options, const std::vector<FileRange>& ranges) {
   const bool sends = plan.at == Side::kFrom;
   const Place& other = plan.other_side(shard);
   const std::string own = plan.here().front().path + "/";
@@ -114,14 +134,21 @@ std::string run_file_text(const Plan& plan, uint32_t shard, const ShardTotals& t
   std::string text = fmt::format(
       "# {} of the dataset {}: {}, {} bytes. Made by 'sluice fleet plan'; 'sluice run' takes it in this "
       "folder.\n"
-      "together = false\n\n[options]\nfrom0 = true\nmkdir = true\n",
+      "together = false\n\n[options]\nmkdir = true\n",
       shard == 0 ? "What comes last" : fmt::format("Shard {} of {}", shard, plan.count()),
       base::printable(plan.dataset), base::counted(totals.names, "name"), totals.bytes);
   for (const std::string& line : options) text += line + "\n";
+  for (const FileRange& range : ranges) {
+    const std::string in = range.name.substr(0, range.name.rfind('/') + 1);  // without a slash: nothing
+    text += fmt::format("\n[[{}]]\nsources = {}\npart = {}\nto = {}\n{}", sends ? "send" : "get",
+                        toml_string((sends ? own : peers) + range.name),
+                        toml_string(selection::file_part_text(range.part)),
+                        toml_string((sends ? peers : own) + in), sends ? "" : "literal = true\n");
+  }
   for (uint32_t session = 1; session <= totals.sessions; ++session) {
-    text += fmt::format("\n[[{}]]\nsources = {}\nfiles_from = {}\nto = {}\n", sends ? "send" : "get",
-                        toml_string(sends ? own : peers), toml_string(names_file(shard, session)),
-                        toml_string(sends ? peers : own));
+    text += fmt::format("\n[[{}]]\nsources = {}\nfiles_from = {}\nfrom0 = true\nto = {}\n",
+                        sends ? "send" : "get", toml_string(sends ? own : peers),
+                        toml_string(names_file(shard, session)), toml_string(sends ? peers : own));
   }
   return text;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/selection/file_part.h"
 #include "dataplane/base/error.h"
 #include "tools/fleet/plan_directory.h"
 
@@ -23,6 +24,12 @@ struct SessionLimits {
   uint64_t bytes = uint64_t{1} << 46;
 };
 
+// What a session of its own does to a file that was cut: it moves a range, or it is the last of that file.
+struct FileRange {
+  std::string name;  // relative to the dataset; UTF-8
+  selection::FilePart part;
+};
+
 class ShardWriter {
  public:
   ShardWriter(std::filesystem::path directory, uint32_t shards, SessionLimits limits = {})
@@ -30,9 +37,11 @@ class ShardWriter {
 
   // Names that stay together; shard 0 is the last one.
   Status add(uint32_t shard, uint64_t bytes, const std::vector<std::string>& names);
+  void add_range(uint32_t shard, uint64_t bytes, FileRange range);
   // The lists to their end. Then how much each shard has; [0] is the last one's.
   Status finish();
   std::vector<ShardTotals> totals() const;
+  const std::vector<FileRange>& ranges(uint32_t shard) const { return open_[shard].ranges; }
 
  private:
   struct Open {
@@ -42,6 +51,7 @@ class ShardWriter {
     size_t name_bytes = 0;
     size_t large_files = 0;
     uint64_t bytes = 0;
+    std::vector<FileRange> ranges;
   };
   Status flush(uint32_t shard);
 
@@ -59,7 +69,10 @@ using RunOptions = std::vector<std::string>;
 // key.
 Result<std::string> option_line(std::string_view given);
 
+// `ranges`: each is a session, before those of the lists of names.
 std::string run_file_text(const Plan& plan, uint32_t shard, const ShardTotals& totals,
-                          const RunOptions& options);
+                          const RunOptions& options, const std::vector<FileRange>& ranges = {});
+// By which the sessions of one file's ranges find each other. kInternal: the system gave no random bytes.
+Result<std::string> make_set();
 
 }  // namespace sluice::fleet

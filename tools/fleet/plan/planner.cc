@@ -59,7 +59,7 @@ void Planner::place_large(const Kept& item) {
     const uint64_t load = loads_[shard].cost;
     const uint64_t room = load < mean_ ? mean_ - load : 0;
     const bool fits = cost_of(left, item.names) <= room;
-    const bool cut = !fits && !item.whole && options_.align_bytes != 0 && item.names == 1;
+    const bool cut = !fits && may_be_cut(item);
     const uint64_t bytes = cut ? fitting_bytes(room, left) : left;
     // Each range costs what a name costs.
     give(item.index, {.shard = shard, .offset = offset, .bytes = bytes}, item.names);
@@ -68,6 +68,12 @@ void Planner::place_large(const Kept& item) {
     offset += bytes;
     first = false;
   }
+}
+
+// One that is smaller than a hundredth of a shard disturbs no balance, and a range is worth a session.
+bool Planner::may_be_cut(const Kept& item) const {
+  return !item.whole && options_.align_bytes != 0 && item.names == 1 && item.bytes > unit_ &&
+         item.bytes >= 2 * options_.align_bytes;
 }
 
 // What a shard with so much room gets of so many bytes. Where the shard that has least has no room worth a

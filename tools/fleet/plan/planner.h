@@ -3,11 +3,11 @@
 //
 // The list is read twice in the same order. At the first reading the planner adds up all costs and keeps the
 // largest 100 items of a shard (kUnits). Between the readings it places these, the largest first, each at the
-// shard that has least. Where an item does not fit beneath the mean, and may be cut, the shard gets what fits
-// and the next shards the rest: ranges are contiguous, as long as they can be, and begin at multiples of
-// `align_bytes`, so that no two shards write one stripe. At the second reading all that is left is dealt out
-// in the order of the list: a run of names, of a hundredth of a shard at most, goes to the shard that has
-// least. So what lies together mostly stays together.
+// shard that has least. Where one that is larger than a hundredth of a shard does not fit beneath the mean,
+// and may be cut, the shard gets what fits and the next shards the rest: ranges are contiguous, as long as
+// they can be, and begin at multiples of `align_bytes`, so that no two shards write one stripe. At the second
+// reading all that is left is dealt out in the order of the list: a run of names, of a hundredth of a shard
+// at most, goes to the shard that has least. So what lies together mostly stays together.
 //
 // None of the rest is larger than a hundredth of a shard, since a hundred items of each shard are at least as
 // large. So no shard exceeds the mean by more than 1 %, if items may be cut and `align_bytes` is not larger
@@ -90,6 +90,7 @@ class Planner {
 
   uint64_t cost_of(uint64_t bytes, uint64_t names) const { return bytes + names * options_.name_cost_bytes; }
   void place_large(const Kept& item);
+  bool may_be_cut(const Kept& item) const;
   void give(uint64_t index, const Piece& piece, uint64_t names);
   uint64_t fitting_bytes(uint64_t room, uint64_t left) const;
   void push(uint32_t shard);

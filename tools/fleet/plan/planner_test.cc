@@ -110,6 +110,14 @@ TEST(Planner, WhatFitsIsNotCut) {
   EXPECT_DOUBLE_EQ(planned.worst_over_mean(), 1.0);
 }
 
+TEST(Planner, WhatDisturbsNoBalanceIsNotCut) {
+  Planner planner({.shards = 3, .align_bytes = kMiB});
+  std::vector<Item> items(1000, {.bytes = 2 * kMiB});  // each less than a hundredth of a shard
+  for (const Item& item : items) planner.consider(item);
+  planner.settle();
+  for (const Item& item : items) EXPECT_EQ(planner.place(item).size(), 1U);
+}
+
 TEST(Planner, WithoutACutTheLargestBoundsIt) {
   const PlannerOptions options{.shards = 4, .align_bytes = 0};
   std::vector<Item> items(300, Item{.bytes = kMiB});
