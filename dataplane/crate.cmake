@@ -80,6 +80,6 @@ if(SLUICE_CARGO)
   add_custom_target(sluice-vendor
     COMMAND ${SLUICE_CARGO} vendor --locked --quiet
       --manifest-path ${CMAKE_SOURCE_DIR}/dataplane/coding/raptorq/Cargo.toml
-      --sync ${CMAKE_SOURCE_DIR}/tools/manifest/blake3/Cargo.toml ${CMAKE_BINARY_DIR}/vendor
+      --sync ${CMAKE_SOURCE_DIR}/control/hash/blake3/Cargo.toml ${CMAKE_BINARY_DIR}/vendor
     VERBATIM)
 endif()

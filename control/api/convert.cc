@@ -83,6 +83,7 @@ void add_file(const transfer::FileView& file, api::Session* session) {
   progress->set_digest_source(file.digest_source);
   progress->set_digest_destination(file.digest_destination);
   progress->set_names(file.names);
+  put_values(file.digests, progress->mutable_digests());
 }
 
 void add_names(const transfer::NamesView& names, api::NamesProgress* to) {
@@ -117,6 +118,7 @@ void add_summary(const transfer::Summary& summary, api::Session* session) {
   session->set_wire(summary.device);
   session->set_parity(summary.parity);
   session->set_decoded_chunks(summary.decoded_chunks);
+  session->set_digest_s(static_cast<double>(summary.digest_ns) * kPerNs);
 }
 
 void put(const verdict::Verdict& verdict, api::Bottleneck* to) {
@@ -186,6 +188,32 @@ void add_echoes(const transfer::EchoView& echoes, const board::EchoFigures& figu
   }
 }
 
+// Nothing: no list says it. kUsage.
+Result<std::shared_ptr<const digests::Expected>> expected_in(const api::TransferOptions& options) {
+  if (options.expected().empty()) return std::shared_ptr<const digests::Expected>();
+  digests::Expected expected;
+  for (const api::NameDigests& name : options.expected()) {
+    digests::Values values;
+    for (const api::Digest& digest : name.digests()) {
+      const std::optional<digests::Kind> kind = digests::kind_named(digest.kind());
+      digests::Value value{.kind = kind.value_or(digests::Kind::kSha256), .hex = digest.hex()};
+      if (!kind || !digests::good(value))
+        return Error{ErrorCode::kUsage,
+                     fmt::format("expected digest of {}: {} \"{}\" is none; known are {}",
+                                 base::printable(name.path()), base::printable(digest.kind(), 40),
+                                 base::printable(digest.hex(), 140), digests::kind_names())};
+      values.push_back(std::move(value));
+    }
+    expected.insert_or_assign(name.path(), std::move(values));
+  }
+  if (expected.size() > digests::kExpectedMax || digests::bytes_of(expected) > digests::kExpectedBytesMax)
+    return Error{ErrorCode::kUsage,
+                 fmt::format("a list of {} names: {} of {} MiB are possible at most; send parts of it by "
+                             "themselves, or compare what has arrived by 'sluice verify --against'",
+                             expected.size(), digests::kExpectedMax, digests::kExpectedBytesMax >> 20)};
+  return std::make_shared<const digests::Expected>(std::move(expected));
+}
+
 template <typename Request>
 Result<node::Wishes> wishes_of_any(const Request& request) {
   const api::TransferOptions& options = request.options();
@@ -201,6 +229,11 @@ Result<node::Wishes> wishes_of_any(const Request& request) {
         .uid = 0,
         .token = options.local_files().token(),
         .names = {options.local_files().names().begin(), options.local_files().names().end()}};
+  Result<std::shared_ptr<const digests::Expected>> expected = expected_in(options);
+  if (!expected) return expected.error();
+  wishes.expected = std::move(*expected);
+  if (wishes.expected)
+    wishes.options.digests = wishes.options.digests.value_or(0) | digests::mask_of(*wishes.expected);
   if (!options.lease().empty()) {
     Result<transfer::Lease> lease = transfer::parse_lease(options.lease());
     if (!lease) return lease.error();
@@ -218,6 +251,14 @@ Result<node::Wishes> wishes_of_any(const Request& request) {
 }
 
 }  // namespace
+
+void put_values(const digests::Values& values, google::protobuf::RepeatedPtrField<api::Digest>* to) {
+  for (const digests::Value& value : values) {
+    api::Digest* const one = to->Add();
+    one->set_kind(std::string(name_of(value.kind)));
+    one->set_hex(value.hex);
+  }
+}
 
 api::Session to_api(const transfer::View& view) {
   api::Session session;

@@ -11,6 +11,7 @@
 namespace sluice::service {
 
 api::Session to_api(const transfer::View& view);
+void put_values(const digests::Values& values, google::protobuf::RepeatedPtrField<api::Digest>* to);
 // kUsage: an option that cannot be what it is said to be.
 Result<node::Wishes> wishes_of(const api::SendRequest& request);
 Result<node::Wishes> wishes_of(const api::GetRequest& request);

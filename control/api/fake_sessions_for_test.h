@@ -107,6 +107,10 @@ class FakeSessions final : public SessionManager {
       }
     });
   }
+  asio::awaitable<Result<std::vector<api::NameDigests>>> digests(std::string id) override {
+    if (auto session = show(id); !session) co_return session.error();
+    co_return named;
+  }
   asio::awaitable<Result<api::Session>> cancel(std::string id) override {
     const auto found = sessions.find(id);
     if (found == sessions.end()) co_return unknown(id);
@@ -164,6 +168,7 @@ class FakeSessions final : public SessionManager {
   api::NodeReply node_reply;
   api::CountersReply counters_reply;
   std::vector<api::VerifyProgress> verdicts;
+  std::vector<api::NameDigests> named;
   api::PreviewReply preview_reply;
   std::vector<api::LogReply> log_parts;
   bool log_waits = false;  // for each further part

@@ -182,6 +182,20 @@ asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id)
   });
 }
 
+asio::awaitable<Result<std::vector<api::NameDigests>>> NodeSessions::digests(std::string id) {
+  const Result<std::vector<digests::Named>> found = co_await manager_.digests(std::move(id));
+  if (!found) co_return found.error();
+  std::vector<api::NameDigests> names;
+  for (const digests::Named& named : *found) {
+    api::NameDigests& one = names.emplace_back();
+    one.set_path(named.path);
+    one.set_size(named.size_bytes);
+    one.set_target(named.target);
+    put_values(named.values, one.mutable_digests());
+  }
+  co_return names;
+}
+
 // ---- the node ----------------------------------------------------------------------------------
 
 namespace {

@@ -41,6 +41,7 @@ class NodeSessions final : public SessionManager {
   asio::awaitable<Result<std::string>> give(api::ExportRequest request) override;
   asio::awaitable<Result<api::Session>> take(std::string bundle) override;
   asio::awaitable<Result<Verification>> verification(std::string id) override;
+  asio::awaitable<Result<std::vector<api::NameDigests>>> digests(std::string id) override;
   // log_parts.cc
   Result<LogPart> log(const api::LogRequest& request, const LogPlace& from) const override;
   Result<std::string> set_log_level(const std::string& id, const std::string& level) override;

@@ -18,6 +18,7 @@ void hide_names(api::Session* session) {
     file.clear_destination();
     file.clear_digest_source();
     file.clear_digest_destination();
+    file.clear_digests();
   }
   session->mutable_names()->clear_missing();
   session->clear_user();
@@ -61,6 +62,9 @@ asio::awaitable<Result<api::Session>> ReadersSessions::prioritize(std::string, i
 asio::awaitable<Result<std::string>> ReadersSessions::give(api::ExportRequest) { co_return refusal(); }
 asio::awaitable<Result<api::Session>> ReadersSessions::take(std::string) { co_return refusal(); }
 asio::awaitable<Result<Verification>> ReadersSessions::verification(std::string) { co_return refusal(); }
+asio::awaitable<Result<std::vector<api::NameDigests>>> ReadersSessions::digests(std::string) {
+  co_return refusal();
+}
 
 Result<std::string> ReadersSessions::set_log_level(const std::string&, const std::string&) {
   return refusal();

@@ -36,6 +36,7 @@ class ReadersSessions final : public SessionManager {
   asio::awaitable<Result<std::string>> give(api::ExportRequest request) override;
   asio::awaitable<Result<api::Session>> take(std::string bundle) override;
   asio::awaitable<Result<Verification>> verification(std::string id) override;
+  asio::awaitable<Result<std::vector<api::NameDigests>>> digests(std::string id) override;
   // Records have numbers and places, no names.
   Result<LogPart> log(const api::LogRequest& request, const LogPlace& from) const override {
     return all_.log(request, from);

@@ -145,6 +145,22 @@ class Service final : public api::Control::Service {
     return stopped ? gone(context) : grpc::Status::OK;
   }
 
+  grpc::Status SessionDigests(grpc::ServerContext* context, const api::SessionRef* request,
+                              grpc::ServerWriter<api::DigestsPart>* writer) override {
+    const auto names = bridge_.await_io(sessions_.digests(request->id()));
+    if (!names) return to_grpc(context, names.error());
+    constexpr int kNamesPerPart = 256;
+    api::DigestsPart part;
+    for (const api::NameDigests& name : *names) {
+      *part.add_names() = name;
+      if (part.names_size() < kNamesPerPart) continue;
+      if (!writer->Write(part)) return grpc::Status::OK;  // the caller has left
+      part.clear_names();
+    }
+    if (part.names_size() != 0) writer->Write(part);
+    return grpc::Status::OK;
+  }
+
   grpc::Status Counters(grpc::ServerContext* context, const api::CountersRequest*,
                         api::CountersReply* reply) override {
     return answer(context, reply, [this] { return sessions_.counters(); });

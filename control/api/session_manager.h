@@ -58,6 +58,8 @@ class SessionManager {
   virtual asio::awaitable<Result<std::string>> give(api::ExportRequest request) = 0;
   virtual asio::awaitable<Result<api::Session>> take(std::string bundle) = 0;
   virtual asio::awaitable<Result<Verification>> verification(std::string id) = 0;
+  // Of the names that the destination stored, where they were asked for.
+  virtual asio::awaitable<Result<std::vector<api::NameDigests>>> digests(std::string id) = 0;
   virtual Result<LogPart> log(const api::LogRequest& request, const LogPlace& from) const = 0;
   virtual Result<std::string> set_log_level(const std::string& id,
                                             const std::string& level) = 0;  // -> whole id

@@ -113,6 +113,12 @@ asio::awaitable<Result<Verification>> UserSessions::verification(std::string id)
   co_return co_await all_->verification(std::move(*whole));
 }
 
+asio::awaitable<Result<std::vector<api::NameDigests>>> UserSessions::digests(std::string id) {
+  Result<std::string> whole = own(id);
+  if (!whole) co_return whole.error();
+  co_return co_await all_->digests(std::move(*whole));
+}
+
 Result<LogPart> UserSessions::log(const api::LogRequest& request, const LogPlace& from) const {
   const Result<std::string> whole = own(request.id());
   if (!whole) return whole.error();

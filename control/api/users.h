@@ -45,6 +45,7 @@ class UserSessions final : public SessionManager {
   asio::awaitable<Result<std::string>> give(api::ExportRequest request) override;
   asio::awaitable<Result<api::Session>> take(std::string bundle) override;
   asio::awaitable<Result<Verification>> verification(std::string id) override;
+  asio::awaitable<Result<std::vector<api::NameDigests>>> digests(std::string id) override;
   Result<LogPart> log(const api::LogRequest& request, const LogPlace& from) const override;
   Result<std::string> set_log_level(const std::string& id, const std::string& level) override;
   asio::awaitable<Result<api::ComponentLevels>> component_levels() override {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "control/catalog/entry.h"
+#include "control/digests/named.h"
 #include "control/selection/file_part.h"
 #include "dataplane/base/file_time.h"
 #include "dataplane/base/number.h"
@@ -108,6 +109,7 @@ struct File {
   // It is the object's bytes; all else that is said here is of the whole file.
   selection::FilePart part;
   std::optional<uint64_t> whole_digest;  // of the whole file, once it is finished
+  digests::Digested digests;
 
   bool packed() const { return kind != FileKind::kFile; }
   bool failed() const { return state == FileState::kFailed; }

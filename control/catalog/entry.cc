@@ -46,6 +46,7 @@ constexpr std::string_view kFailureTexts[] = {
     "it, or its directory at the destination, may not be changed (chattr +i or +a); take that away there "
     "(chattr -i -a)",
     "does not say how long it is, as files of /proc and /sys; copy it to a file, and send that",
+    "a digest of it is not that of the list (--manifest); look which of the two is right",
 };
 static_assert(std::size(kFailureTexts) == kFailures);
 

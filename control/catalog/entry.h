@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "control/catalog/attributes.h"
+#include "control/digests/named.h"
 #include "dataplane/base/file_time.h"
 
 namespace sluice::catalog {
@@ -50,8 +51,9 @@ enum class Failure : uint8_t {
   kDirectoryForbidden,  // permissions of its directory at the destination
   kImmutable,           // it or its directory, at the destination
   kTellsNoSize,         // the file is made while it is read, as those of /proc and /sys
+  kNotAsListed,         // a list of digests wants other bytes
 };
-inline constexpr uint8_t kFailures = 24;
+inline constexpr uint8_t kFailures = 25;
 // No failure: the name arrived, and the destination's file system cannot hold its time.
 inline constexpr Failure kOtherTime{64};
 std::string_view failure_text(Failure failure);  // for people
@@ -66,8 +68,9 @@ struct Entry {
   std::string target;             // of links
   uint64_t digest = 0;            // CRC-64 of a file's bytes
   Failure failure = Failure::kNone;
-  Attributes attributes;  // of hard links none: they are those of the file
-  int64_t ctime_ns = 0;   // at the source, which tells by it what has changed; does not travel
+  Attributes attributes;     // of hard links none: they are those of the file
+  digests::Values expected;  // of a file: what a list wants its bytes to come to
+  int64_t ctime_ns = 0;      // at the source, which tells by it what has changed; does not travel
 };
 
 // A name that did not arrive.

@@ -132,6 +132,15 @@ Status Client::verify(const std::string& id, const std::function<void(const Veri
                            }));
 }
 
+Status Client::digests(const std::string& id, const std::function<void(const NameDigests&)>& on_name) {
+  Call call(*stub_, std::nullopt);
+  return outcome(
+      call.read(stub_->SessionDigests(call.context(), reference(id)), [&on_name](const DigestsPart& part) {
+        for (const NameDigests& name : part.names()) on_name(name);
+        return true;
+      }));
+}
+
 Result<CountersReply> Client::counters() { return ask(*stub_, &Control::Stub::Counters, CountersRequest()); }
 
 Status Client::list_names(const ListNamesRequest& request,

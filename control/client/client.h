@@ -47,6 +47,8 @@ class Client {
   Result<Session> import_session(const std::string& bundle);
   Result<Session> prioritize(const std::string& id, int32_t priority);
   // Calls `on_progress` with every message about a file.
+  // Of the names that the destination of a session stored, where they were asked for.
+  Status digests(const std::string& id, const std::function<void(const NameDigests&)>& on_name);
   Status verify(const std::string& id, const std::function<void(const VerifyProgress&)>& on_progress);
   Result<CountersReply> counters();
 

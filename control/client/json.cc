@@ -7,6 +7,8 @@ namespace sluice::api {
 namespace {
 
 Json file_json(const FileProgress& file) {
+  Json digests = Json::object();
+  for (const Digest& digest : file.digests()) digests[digest.kind()] = digest.hex();
   return {{"object", file.object()},
           {"source", file.source()},
           {"destination", file.destination()},
@@ -15,7 +17,8 @@ Json file_json(const FileProgress& file) {
           {"done", file.done()},
           {"digest_source", file.digest_source()},
           {"digest_destination", file.digest_destination()},
-          {"names", file.names()}};
+          {"names", file.names()},
+          {"digests", std::move(digests)}};
 }
 
 // Whose process opens files outside the exports, and which. The word that joins it and the session is for
@@ -139,6 +142,7 @@ Json session_fields(const Session& s) {
               {"wire", s.wire()},
               {"attempts", s.attempts()},
               {"bytes_resent", s.bytes_resent()},
+              {"digest_s", s.digest_s()},
               {"deadline_unix_ns", s.deadline_unix_ns()},
               {"deadline_state", s.deadline_state()},
               {"deadline_chance_percent", nullptr},

@@ -55,6 +55,7 @@ Status DestinationEnd::commit(ObjectId object, CommitEvent event, const Status& 
       out.log(LogLevel::kInfo,
               fmt::format("{}: reading it back before it gets its name", catalog().shown(object)));
       read_crcs_[object] = 0;
+      if (to_digest(object) != 0) digesting_.bytes[object] = 0;
       read_back(object, 0, out);
       return {};
     case CommitAction::kRecord:
@@ -140,6 +141,7 @@ Status DestinationEnd::named(ObjectId object, Effects& out) {
   for (catalog::File& file : files_.catalog().files_of(object)) file.digest = receiver_->digest(object);
   files_.done(object, out);
   const catalog::File& file = catalog().files_of(object).front();
+  legs_.each_begun([&](const DestinationLeg& leg) { say_digests(object, leg.id(), out); });
   say(FileDone{.object = object,
                .digest = receiver_->digest(object),
                .missing = file.missing,
@@ -230,7 +232,7 @@ Status DestinationEnd::on(const ObjectFinished& event, Effects& out) {
   ++steps_;
   const catalog::File& file = catalog().files_of(event.object).front();
   // The files of a pack were read back, if at all, before they got their names.
-  const bool read_back = (file.suspect || file.verify) && !file.packed();
+  const bool read_back = (file.suspect || file.verify || to_digest(event.object) != 0) && !file.packed();
   const CommitEvent good = read_back ? CommitEvent::kGoodReadBack : CommitEvent::kGood;
   return commit(event.object, event.status ? good : CommitEvent::kBad, event.status, out);
 }
@@ -240,6 +242,7 @@ Status DestinationEnd::on(const ObjectNamed& event, Effects& out) {
   for (catalog::File& file : files_.catalog().files_of(event.object)) {
     file.missing = event.missing;
     file.whole_digest = event.whole_digest;
+    if (file.packed()) file.digests.found = event.digests;
     if (event.identity && !file.packed()) file.identity = *event.identity;
   }
   if (!event.status && event.given) given_.insert(event.object);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "control/words/digest_wait.h"
 #include "control/words/range_messages.h"
 
 namespace sluice::transfer {
@@ -139,6 +140,7 @@ void DestinationEnd::send_states(LegId leg, Effects& out) const {
       continue;
     }
     if (receiver_->done(object) && !lost_objects_.contains(object)) {
+      say_digests(object, leg, out);
       say_on(leg, ObjectState{.object = object, .done = true, .digest = receiver_->digest(object)}, out);
       say_missing(object, leg, out);
       continue;
@@ -279,6 +281,12 @@ Status DestinationEnd::follow_receiver(Effects& out) {
       last_due_ = object;
       continue;
     }
+    // Where nothing is to be read for digests, they are known now.
+    if (const Status fits = to_digest(object) == 0 ? take_digests(object, {}) : Status(); !fits) {
+      if (Status failed = fail(object, fits.error(), out, catalog::Failure::kNotAsListed); !failed)
+        return failed;
+      continue;
+    }
     const Status status = commit(object, CommitEvent::kFinishDue, {}, out);
     if (!status) return status;
   }
@@ -316,6 +324,11 @@ DataEnd::Digests DestinationEnd::digests(ObjectId object) const {
 std::string DestinationEnd::waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,
                                         uint64_t /*interval_ns*/, uint64_t now_ns) const {
   constexpr uint64_t kSilenceNs = 500'000'000;
+  if (!digesting_.bytes.empty() && now.bytes == before.bytes) {
+    const auto& [object, bytes] = *digesting_.bytes.begin();
+    return digest_wait("digest " + digests::names_of(to_digest(object)), bytes,
+                       catalog().object(object).size_bytes, digesting_.bytes.size());
+  }
   if (pending_.count() != 0 && now.bytes == before.bytes) return "fsync";
   if (receiver_ && receiver_->unread_bytes() != 0 && now.bytes == before.bytes)
     return "disk (reading again what had arrived)";

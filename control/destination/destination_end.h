@@ -124,6 +124,7 @@ class DestinationEnd final : public DataEnd {
   void others_join(bool whether) {
     if (several_) several_->others_join(whether);
   }
+  uint64_t digest_ns() const override { return digesting_.took_ns; }
   // The source on this leg brings so much, if there are several; 0: not known.
   uint64_t source_bps(LegId leg) const { return several_ ? several_->rate_bps(leg) : 0; }
   std::vector<recovery::Range> held(ObjectId object) const { return receiver_->held(object); }
@@ -173,6 +174,13 @@ class DestinationEnd final : public DataEnd {
   Status unread_was_read(const ObjectReadBack& event, Effects& out);
   void read_back(ObjectId object, uint64_t from, Effects& out);
   Status read_back_for_name(const ObjectReadBack& event, Effects& out);
+  // destination_digests.cc: what archives ask for
+  digests::Mask to_digest(ObjectId object) const;  // by reading it
+  Error unlike_list(ObjectId object) const;
+  Status take_digests(ObjectId object, const digests::Values& read);
+  bool fits_list(ObjectId object) const;
+  void note_digest_progress(const ObjectReadBack& event, Effects& out);
+  void say_digests(ObjectId object, LegId leg, Effects& out) const;
   Status hear_offer(LegId leg, const TransferOffer& part);
   void drop_offers() {
     offers_.clear();
@@ -201,7 +209,11 @@ class DestinationEnd final : public DataEnd {
   Indexed<ObjectId, Commit> commits_;
   std::map<ObjectId, Error> sync_errors_;   // of failed syncs, while the journal is told
   std::map<ObjectId, uint64_t> read_crcs_;  // of files that are read back before they get their names
-  std::optional<ObjectId> last_due_;        // the last pack, complete before the others were done
+  struct Digesting {
+    std::map<ObjectId, uint64_t> bytes;  // of files that are read for digests, so far
+    uint64_t took_ns = 0;
+  } digesting_;
+  std::optional<ObjectId> last_due_;  // the last pack, complete before the others were done
   std::set<ObjectId> lost_objects_;
   std::deque<TransferOffer> offers_;  // parts of those that were made while another was taken
   LegId offers_on_;                   // the leg on which they came

@@ -23,7 +23,8 @@ catalog::File file_of(const OfferedFile& offered, const TransferOffer& offer) {
           .holes = offered.holes,
           .keep = selection::Keep::of(offer.keep),
           .attributes = offered.attributes,
-          .part = offer.part};
+          .part = offer.part,
+          .digests = {.wanted = offer.digests, .expected = offered.expected, .found = {}}};
 }
 
 }  // namespace

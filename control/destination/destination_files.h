@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,6 +55,8 @@ class DestinationFiles {
     bool verify = false;
     bool mkdir = false;
     bool replicas = false;  // several peers offer the same, each with times of its own
+    digests::Mask digests = 0;
+    std::shared_ptr<const digests::Expected> expected = {};
   };
   // The wish of whoever asked for it at this node; nothing: a peer did.
   static std::optional<Wish> wish_of(const Request* request);

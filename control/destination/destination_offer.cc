@@ -39,6 +39,7 @@ std::string_view part_problem(const TransferOffer& offer, bool discard) {
   if (offer.files.size() != 1 || offer.growing || of_tree(offer.files.front())) return "is not of one file";
   if (!offer.files.front().holes.empty()) return "has holes";
   if (discard) return "would be discarded";
+  if (offer.digests != 0) return "wants digests of itself";
   return selection::offered_part_problem(offer.part, offer.files.front().size_bytes);
 }
 
@@ -58,7 +59,9 @@ std::optional<DestinationFiles::Wish> DestinationFiles::wish_of(const Request* r
               .into_directory = request->into_directory(),
               .overwrite = request->options.overwrite,
               .verify = request->options.verify,
-              .mkdir = request->options.mkdir};
+              .mkdir = request->options.mkdir,
+              .digests = request->options.digests,
+              .expected = request->expected};
 }
 
 Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish* wish) {
@@ -79,13 +82,22 @@ Result<bool> DestinationFiles::add_part(const TransferOffer& part, const Wish* w
               .mkdir = part.mkdir,
               .growing = part.growing,
               .keep = part.keep,
-              .part = part.part};
+              .part = part.part,
+              .digests = part.digests};
   }
   if (part.keep != offer_.keep || (part.keep & ~selection::Keep::kKnown) != 0)
     return Error{
         ErrorCode::kIncompatible,
         "the peer's offer keeps more of each name than is known here, or not the same of all: run one "
         "version on both nodes"};
+  if (const digests::Mask unknown = part.digests & ~settings_.digests_known; unknown != 0 && wish == nullptr)
+    return Error{ErrorCode::kIncompatible,
+                 fmt::format("the peer wants digests that this node cannot compute ({}): leave them out, or "
+                             "upgrade this node",
+                             (unknown & digests::kAllKinds) == 0 ? "of kinds that are not known here"
+                                                                 : digests::names_of(unknown))};
+  if (part.digests != offer_.digests && wish == nullptr)
+    return Error{ErrorCode::kIncompatible, "the peer's offer wants digests of some files, and not of all"};
   if (part.more && part.files.empty()) {
     return Error{ErrorCode::kIncompatible, "the peer sends a part of an offer without a file"};
   }
@@ -104,6 +116,8 @@ Result<bool> DestinationFiles::add_part(const TransferOffer& part, const Wish* w
     offer_.overwrite = wish->overwrite;
     offer_.verify = wish->verify;
     offer_.mkdir = wish->mkdir;
+    offer_.digests = wish->digests;
+    for (OfferedFile& file : offer_.files) file.expected = digests::expected_of(wish->expected, file.name);
     if (Status status = check_kept(offer_.keep, wish->selection.keep); !status) return status.error();
     if (Status status = check_asked_for(*wish); !status) return status.error();
   }

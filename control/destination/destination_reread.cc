@@ -79,14 +79,20 @@ void DestinationEnd::read_back(ObjectId object, uint64_t from, Effects& out) {
   const uint64_t left = catalog().object(object).size_bytes - from;
   const uint64_t hole = hole_left(catalog().files_of(object).front().holes, from);
   const uint64_t most = std::max(kReadBackBytes, std::min(hole, kReadBackHoleBytes));
-  pending_.ask(ReadBackObject{.object = object, .range = {.offset = from, .length = std::min(left, most)}},
+  const catalog::File& file = catalog().files_of(object).front();
+  pending_.ask(ReadBackObject{.object = object,
+                              .range = {.offset = from, .length = std::min(left, most)},
+                              .digests = to_digest(object),
+                              .cached = !file.suspect && !file.verify},
                out);
 }
 
 Status DestinationEnd::read_back_for_name(const ObjectReadBack& event, Effects& out) {
   const ObjectId object = event.object;
   const std::string& shown = catalog().shown(object);
+  catalog::Failure failure = catalog::Failure::kNone;
   Status status;
+  if (event.crc) note_digest_progress(event, out);
   if (!event.crc) {
     status = Error{event.crc.error().code, shown + ": " + event.crc.error().message};
   } else {
@@ -103,12 +109,15 @@ Status DestinationEnd::read_back_for_name(const ObjectReadBack& event, Effects& 
                      fmt::format("{}: its disk gives back other bytes than were written: nothing was stored; "
                                  "check the disk and its file system, then send it again",
                                  shown)};
+    } else if (status = take_digests(object, event.digests); !status) {
+      failure = catalog::Failure::kNotAsListed;
     }
   }
   read_crcs_.erase(object);
+  digesting_.bytes.erase(object);
   if (!status && !files_.halted() && catalog().may_fail_in_part()) {
     (void)commit(object, CommitEvent::kBad, status, out);
-    if (Status failed = fail(object, status.error(), out); !failed) return failed;
+    if (Status failed = fail(object, status.error(), out, failure); !failed) return failed;
     return follow_receiver(out);
   }
   return commit(object, status ? CommitEvent::kGood : CommitEvent::kBad, status, out);

@@ -39,6 +39,25 @@ class Crc {
   uint64_t value_ = 0;
 };
 
+// And digests of the same bytes.
+class CrcAndDigests {
+ public:
+  CrcAndDigests(wire::CrcKind kind, digests::Several& digests) : crc_(kind), digests_(digests) {}
+  void add(const uint8_t* data, uint64_t bytes) {
+    crc_.add(data, bytes);
+    digests_.add(data, bytes);
+  }
+  void add_zeros(uint64_t bytes) {
+    crc_.add_zeros(bytes);
+    digests_.add_zeros(bytes);
+  }
+  uint64_t value() const { return crc_.value(); }
+
+ private:
+  Crc crc_;
+  digests::Several& digests_;
+};
+
 class Adler32 {
  public:
   void add(const uint8_t* data, uint64_t bytes) { value_ = adler32::compute(value_, data, bytes); }
@@ -89,7 +108,8 @@ Result<uint64_t> read_sum(int fd, uint64_t offset, uint64_t length, const ReadPr
 }  // namespace
 
 Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
-                          const ReadProgress& progress) {
+                          const ReadProgress& progress, digests::Several* also) {
+  if (also != nullptr) return read_sum(fd, offset, length, progress, CrcAndDigests(kind, *also));
   return read_sum(fd, offset, length, progress, Crc(kind));
 }
 
@@ -97,15 +117,18 @@ Result<uint64_t> read_adler32(int fd, uint64_t length, const ReadProgress& progr
   return read_sum(fd, 0, length, progress, Adler32());
 }
 
-Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length) {
+Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
+                               const Also& also) {
+  const auto read = [&](int from) { return read_crc(from, kind, offset, length, {}, also.digests); };
   const std::string again = fmt::format("/proc/self/fd/{}", fd);
-  UniqueFd reader(::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
+  UniqueFd reader;
+  if (!also.cached) reader = UniqueFd(::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
   if (!reader) reader = UniqueFd(::open(again.c_str(), O_RDONLY | O_CLOEXEC));
   // A user's file, which is only his: the descriptor was opened as him.
-  if (!reader && errno == EACCES) return read_crc(fd, kind, offset, length);
+  if (!reader && errno == EACCES) return read(fd);
   if (!reader)
     return Error{ErrorCode::kStorage, fmt::format("cannot be read back: {}", std::strerror(errno))};
-  return read_crc(reader.get(), kind, offset, length);
+  return read(reader.get());
 }
 
 }  // namespace sluice::exports

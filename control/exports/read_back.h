@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "control/hash/several.h"
 #include "dataplane/base/error.h"
 #include "dataplane/core/wire.h"
 
@@ -16,12 +17,19 @@ using ReadProgress = std::function<bool(uint64_t bytes)>;
 
 // Of [offset, offset+length), offset a multiple of 4096 (the descriptor may be O_DIRECT). An error says
 // where and why; the caller names the file.
+// `also`: digests of the same bytes.
 Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
-                          const ReadProgress& progress = {});
+                          const ReadProgress& progress = {}, digests::Several* also = nullptr);
 // The Adler-32 of the first `length` bytes, likewise.
 Result<uint64_t> read_adler32(int fd, uint64_t length, const ReadProgress& progress = {});
 // The CRC of the file behind a descriptor of any kind, past the page cache where the file system allows
 // that.
-Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length);
+// With `also`: digests of the same bytes; and through the page cache, where it need not be the disk.
+struct Also {
+  digests::Several* digests = nullptr;
+  bool cached = false;
+};
+Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
+                               const Also& also = {});
 
 }  // namespace sluice::exports

@@ -16,6 +16,7 @@
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
 #include "control/exports/xattrs.h"
+#include "control/hash/several.h"
 #include "dataplane/base/check.h"
 #include "dataplane/base/progress.h"
 #include "dataplane/base/write_all.h"
@@ -51,7 +52,10 @@ catalog::Bearer bearer_of(const Entry& entry) {
 }  // namespace
 
 Unpacker::Unpacker(DestinationTree tree, const std::string& staging, Options options)
-    : tree_(std::move(tree)), options_(options), staging_(tree_.fd.get(), staging), parent_(tree_) {
+    : tree_(std::move(tree)),
+      options_(std::move(options)),
+      staging_(tree_.fd.get(), staging),
+      parent_(tree_) {
   DCHECK(tree_.fd && tree_.given && tree_.writable, "a tree is open");
   DCHECK(is_temporary_name(staging), "nobody takes what is staged for what has its name");
 }
@@ -70,6 +74,8 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   missing_ = {};
   settled_.assign(index_.entries.size(), false);
   other_time_.assign(index_.entries.size(), false);
+  failed_.assign(index_.entries.size(), false);
+  digests_.assign(options_.digests != 0 ? index_.entries.size() : 0, {});
   const std::string shown = tree_.path + "/" + staging_.name();
   if (const int reason = make_staging(); reason != 0)
     return stops_all(reason) ? disk_error(shown, reason, tree_.fd.get())
@@ -91,7 +97,7 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
     }
     if (failure == Failure::kNone) continue;
     missing_.note(entry.path, failure);
-    settled_[i] = true;
+    settled_[i] = failed_[i] = true;
   }
   DCHECK(at <= pack.size(), "no more bytes than the pack has");
   if (::syncfs(staging_.fd()) != 0) return disk_error(shown, errno);
@@ -158,9 +164,39 @@ Result<Failure> Unpacker::stage_name(size_t number, std::span<const uint8_t> byt
   if (!is_link && entry.kind != EntryKind::kFile) return Failure::kNone;
   if (!is_link && crc::compute(kKind, 0, bytes.data(), bytes.size()) != entry.digest)
     return Failure::kDamaged;
+  if (const Result<Failure> as_listed = is_link ? Failure::kNone : digest(number, bytes);
+      !as_listed || *as_listed != Failure::kNone)
+    return as_listed;
   Result<Failure> staged = is_link ? stage_link(number) : stage_file(number, bytes);
   if (!staged || *staged != Failure::kNone) staging_.discard(number);
   return staged;
+}
+
+// Of the bytes that are stored. What a list of this node wants goes before what the source says of one.
+Result<Failure> Unpacker::digest(size_t number, std::span<const uint8_t> bytes) {
+  if (options_.digests == 0) return Failure::kNone;
+  const Entry& entry = index_.entries[number];
+  Result<digests::Values> values = digests::compute(options_.digests, bytes.data(), bytes.size());
+  if (!values) return values.error();
+  const digests::Values wanted =
+      options_.expected ? digests::expected_of(options_.expected, entry.path) : entry.expected;
+  if (!digests::difference(wanted, *values).empty()) return Failure::kNotAsListed;
+  digests_[number] = std::move(*values);
+  return Failure::kNone;
+}
+
+std::vector<digests::Named> Unpacker::digests() const {
+  std::vector<digests::Named> named;
+  for (size_t i = 0; i < digests_.size(); ++i) {
+    const Entry& entry = index_.entries[i];
+    const bool linked = entry.kind == EntryKind::kHardLink;
+    if (failed_[i] || (!linked && entry.kind != EntryKind::kFile)) continue;
+    named.push_back({.path = entry.path,
+                     .size_bytes = entry.size_bytes,
+                     .target = linked ? entry.target : "",
+                     .values = digests_[i]});
+  }
+  return named;
 }
 
 Result<Failure> Unpacker::stage_link(size_t number) {

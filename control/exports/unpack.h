@@ -22,6 +22,7 @@
 
 #include "control/catalog/asked_names.h"
 #include "control/catalog/catalog.h"
+#include "control/digests/named.h"
 #include "control/exports/destination_tree.h"
 #include "control/exports/owners.h"
 #include "control/exports/parent.h"
@@ -38,7 +39,9 @@ class Unpacker {
     bool overwrite = false;
     bool verify = false;  // each file is read back from the disk before it gets its name
     catalog::Keep keep;
-    uint64_t names_max = UINT64_MAX;  // that were offered, and judged by
+    uint64_t names_max = UINT64_MAX;                         // that were offered, and judged by
+    digests::Mask digests = 0;                               // are computed of each file
+    std::shared_ptr<const digests::Expected> expected = {};  // what a list of this node wants of names
   };
 
   // `staging`: the name of the hidden directory, the same for this pack after a restart.
@@ -52,6 +55,8 @@ class Unpacker {
   // After stage(). After an error it may be called again. kStorage: the tree's path leads elsewhere now.
   Status commit();
   const catalog::Shortfall& missing() const { return missing_; }
+  // After commit(): of the names that were given. Nothing, if no digests were asked for.
+  std::vector<digests::Named> digests() const;
 
  private:
   using Entry = catalog::Entry;
@@ -62,6 +67,7 @@ class Unpacker {
   Result<Failure> told(const std::string& path, int reason) const;
   Result<Failure> stage_name(size_t number, std::span<const uint8_t> bytes);
   Result<Failure> stage_link(size_t number);
+  Result<Failure> digest(size_t number, std::span<const uint8_t> bytes);
   Result<Failure> stage_file(size_t number, std::span<const uint8_t> bytes);
   Status give_names(const std::function<bool(size_t)>& which);  // by their numbers
   Result<Failure> give_name(size_t number);
@@ -82,6 +88,8 @@ class Unpacker {
   tree::Index index_;
   std::vector<bool> settled_;     // has its name, or failed
   std::vector<bool> other_time_;  // its file system cannot hold its own
+  std::vector<bool> failed_;
+  std::vector<digests::Values> digests_;  // of each; empty: none are computed
   Parent parent_;
   catalog::Shortfall missing_;
 };

@@ -59,6 +59,7 @@ Status Unpacker::give_names(const std::function<bool(size_t)>& which) {
     if (*given != Failure::kNone) {
       missing_.note(index_.entries[i].path, *given);
       other_time_[i] = false;
+      failed_[i] = true;
     }
     DCHECK(!settled_[i], "a name is given once");
     settled_[i] = true;

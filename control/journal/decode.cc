@@ -1,7 +1,10 @@
-// From rows. SPDX-License-Identifier: Apache-2.0
+// From rows.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "control/journal/codec.h"
+#include "control/journal/digest_rows.h"
 #include "control/journal/order_rows.h"
 #include "control/proto/ability_fields.h"
 #include "control/proto/fields.h"
@@ -118,6 +121,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
     to.local_files = transfer::LocalFiles{
         .uid = local.uid(), .token = local.token(), .names = {local.names().begin(), local.names().end()}};
   }
+  to.expected = expected_of(from);
   if (!selection::check_selection(to.selection, to.source_paths.size())) return std::nullopt;
   return to;
 }
@@ -148,6 +152,7 @@ transfer::Summary summary_of(const Summary& from) {
     to.history.push_back(
         {.length_ns = point.length_ns(), .bytes = point.bytes(), .cause = verdict::cause_of(point.cause())});
   }
+  to.digest_ns = from.digest_ns();
   return to;
 }
 
@@ -230,7 +235,8 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
                        .keep = selection::Keep::of(from.keep()),
                        .attributes = catalog::attributes_of(from),
                        .part = peer::part_of(from),
-                       .whole_digest = peer::whole_digest_of(from)};
+                       .whole_digest = peer::whole_digest_of(from),
+                       .digests = digested_of(from)};
 }
 
 }  // namespace sluice::journal

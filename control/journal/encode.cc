@@ -1,5 +1,8 @@
-// To rows. SPDX-License-Identifier: Apache-2.0
+// To rows.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "control/journal/codec.h"
+#include "control/journal/digest_rows.h"
 #include "control/journal/order_rows.h"
 #include "control/proto/ability_fields.h"
 #include "control/proto/fields.h"
@@ -66,6 +69,7 @@ void put(const transfer::Summary& from, Summary* to) {
   to->set_device(from.device);
   to->set_parity(from.parity);
   to->set_decoded_chunks(from.decoded_chunks);
+  to->set_digest_ns(from.digest_ns);
   for (const verdict::Tally::Row& row : from.causes) {
     CauseRow* const one = to->add_causes();
     one->set_cause(static_cast<uint32_t>(row.cause));
@@ -131,6 +135,7 @@ std::string encode(const transfer::Request& request) {
   to.set_destination(request.destination);
   put(request.options, &to);
   to.set_source_bytes(request.source_bytes);
+  put_expected(request, &to);
   if (request.user) {
     to.mutable_user()->set_uid(request.user->uid);
     to.mutable_user()->set_name(request.user->name);
@@ -176,6 +181,7 @@ std::string encode(const catalog::File& file) {
   catalog::put_attributes(file.attributes, &to);
   peer::put_part(file.part, &to);
   if (file.whole_digest) to.set_whole_digest(*file.whole_digest);
+  put_digested(file.digests, &to);
   return to.SerializeAsString();
 }
 

@@ -140,6 +140,7 @@ class UpgradeTest : public JournalTest {
     file.holes = {};
     file.keep = {};
     file.attributes = {};
+    file.digests = {};
     return file;
   }
   static void expect_files(const transfer::Saved& saved) {
@@ -171,6 +172,7 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.lease = std::nullopt;
   record.moved = std::nullopt;
   record.request->local_files = std::nullopt;
+  record.request->expected = nullptr;
   // As request1 has it. What a row of then does not say is 0, and what it could not say is as without it.
   record.request->options = {.lanes = 3,
                              .rate_bps = 5'000'000'000,

@@ -13,7 +13,10 @@ namespace sluice::fields {
 // clang-format off
 template <> struct Count<Error> : Fields<2> {};
 template <> struct Count<catalog::FailedName> : Fields<2> {};
-template <> struct Count<catalog::File> : Fields<23> {};
+template <> struct Count<catalog::File> : Fields<24> {};
+template <> struct Count<digests::Digested> : Fields<3> {};
+template <> struct Count<digests::Named> : Fields<4> {};
+template <> struct Count<digests::Value> : Fields<2> {};
 template <> struct Count<catalog::AclEntry> : Fields<4> {};
 template <> struct Count<catalog::Attributes> : Fields<7> {};
 template <> struct Count<catalog::Xattr> : Fields<2> {};
@@ -36,9 +39,9 @@ template <> struct Count<transfer::Lease> : Fields<2> {};
 template <> struct Count<transfer::Moved> : Fields<4> {};
 template <> struct Count<transfer::SignedMove> : Fields<3> {};
 template <> struct Count<transfer::Record> : Fields<17> {};
-template <> struct Count<transfer::Request> : Fields<7> {};
+template <> struct Count<transfer::Request> : Fields<8> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
-template <> struct Count<transfer::Summary> : Fields<18> {};
+template <> struct Count<transfer::Summary> : Fields<19> {};
 template <> struct Count<transfer::User> : Fields<2> {};
 template <> struct Count<transfer::LocalFiles> : Fields<3> {};
 template <> struct Count<verdict::Point> : Fields<3> {};
@@ -99,7 +102,9 @@ inline transfer::Request sample_request() {
           .destination = "incoming/",
           .source_bytes = 1ULL << 50,
           .user = transfer::User{.uid = 1000, .name = "ada"},
-          .local_files = transfer::LocalFiles{.uid = 1000, .token = "f00d", .names = {"/home/ada/x"}}};
+          .local_files = transfer::LocalFiles{.uid = 1000, .token = "f00d", .names = {"/home/ada/x"}},
+          .expected = std::make_shared<const digests::Expected>(
+              digests::Expected{{"a/\xff", {{.kind = digests::Kind::kCrc32c, .hex = "00c0ffee"}}}})};
 }
 
 inline transfer::Summary sample_summary() {
@@ -120,7 +125,8 @@ inline transfer::Summary sample_summary() {
           .parity = 15,
           .decoded_chunks = 16,
           .causes = {{.cause = verdict::Cause::kNetwork, .held_ns = 1ULL << 50, .evidence = {"loss"}}},
-          .history = {{.length_ns = 1ULL << 51, .bytes = 1ULL << 52, .cause = verdict::Cause::kLimit}}};
+          .history = {{.length_ns = 1ULL << 51, .bytes = 1ULL << 52, .cause = verdict::Cause::kLimit}},
+          .digest_ns = 17};
 }
 
 inline transfer::Record sample_record(const std::string& id, int64_t started_unix_ns) {
@@ -204,7 +210,13 @@ inline catalog::File sample_file(const std::string& name) {
                              {.tag = 2, .perm = 5, .id = ~1U, .name = "\xff"}},
                      .default_acl = {{.tag = 32, .perm = 1, .id = 3, .name = "d"}}},
       .part = sample_part(),
-      .whole_digest = 1ULL << 63};
+      .whole_digest = 1ULL << 63,
+      .digests = {.wanted = 128,
+                  .expected = {{.kind = digests::Kind::kAdler32, .hex = "0000ff01"}},
+                  .found = {{.path = "a/\xff",
+                             .size_bytes = 1ULL << 50,
+                             .target = "b",
+                             .values = {{.kind = digests::Kind::kCrc64, .hex = "fedcba9876543210"}}}}}};
 }
 
 }  // namespace sluice::journal

@@ -110,10 +110,19 @@ Status check_ranges(const Specification& spec, const SpecificationSet& set) {
       "whole (plan the fleet with --whole-files)");
 }
 
-Status check_demanded(const Specification& spec, const SpecificationSet& set) {
-  if (Status status = check_parts(spec, set); !status) return status;
-  if (Status status = check_echoes(spec, set); !status) return status;
-  return check_ranges(spec, set);
+// Whoever asks for digests relies on them.
+Status check_digests(const Specification& spec, const SpecificationSet& set) {
+  if (!spec.abilities.has(Ability::kDigests) || set.abilities.has(Ability::kDigests)) return {};
+  return incompatible(
+      "the peer does not know how to compute digests of what it stores: upgrade it, or leave out --digest, "
+      "--manifest and --write-manifest, and run sluice verify there");
+}
+
+Status check_demands(const Specification& spec, const SpecificationSet& set) {
+  Status status = check_parts(spec, set);
+  if (status) status = check_echoes(spec, set);
+  if (status) status = check_ranges(spec, set);
+  return status ? check_digests(spec, set) : status;
 }
 
 // Checks in an answer what protects data and what repairs them.
@@ -207,6 +216,8 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.abilities.set(Ability::kParts, role == Role::kDestination && abilities.several_sources);
   spec.abilities.set(Ability::kEchoes, echoes);
   spec.abilities.set(Ability::kRanges, abilities.file_part);
+  // A destination that asks for digests computes them itself.
+  spec.abilities.set(Ability::kDigests, role == Role::kSource && options.digests != 0 && !discard);
   // What is judged, or offered by several, has to be known.
   spec.abilities.set(Ability::kGrowingOffer,
                      options.deadline_unix_ns == 0 && !spec.abilities.has(Ability::kParts));
@@ -270,6 +281,7 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
       with_codes_here(spec.abilities & AbilitySet::all(), spec.discard ? 0 : abilities.port.codes);
   if (spec.role != OfferedRole::kDestination) set.abilities.set(Ability::kParts, false);
   set.abilities.set(Ability::kEchoes, echoes);
+  if (spec.role != OfferedRole::kSource) set.abilities.set(Ability::kDigests, false);
   if (Status status = check_codes(set.abilities, demands_parity(spec)); !status) return status.error();
   set.protection = std::max(spec.protection, static_cast<uint32_t>(abilities.protection));
   return set;
@@ -302,7 +314,7 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
     return incompatible("the peer chose another CRC kind");
   }
   if (Status status = check_protection(spec, set); !status) return status.error();
-  if (Status status = check_demanded(spec, set); !status) return status.error();
+  if (Status status = check_demands(spec, set); !status) return status.error();
   if (set.rate_bps == 0 || set.rate_bps > spec.rate_bps_max)
     return incompatible("the peer chose a wrong rate");
   if (spec.learn_address && !set.learns_address) {

@@ -72,6 +72,15 @@ exports::Exports exports_of(const runtime::Services& services, const Wishes& wis
   return services.exports_for(wishes.peer, wishes.user, wishes.local_files);
 }
 
+runtime::ListReader::What what_to_read(const runtime::Services& services, const Wishes& wishes) {
+  return {.exports = std::make_shared<const exports::Exports>(exports_of(services, wishes)),
+          .paths = wishes.sources,
+          .selection = wishes.selection,
+          .known = {},
+          .kept_open = services.kept_open,
+          .expected = wishes.expected};
+}
+
 uint64_t bytes_of(const runtime::OpenSources& sources) {
   uint64_t bytes = 0;
   for (const catalog::File& file : sources.files) bytes += file.size_bytes;
@@ -152,12 +161,7 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
     wishes.sources.front() += '/';
   runtime::OpenSources sources;
   if (role == transfer::Role::kSource) {
-    runtime::ListReader::What what{
-        .exports = std::make_shared<const exports::Exports>(exports_of(*services, wishes)),
-        .paths = wishes.sources,
-        .selection = wishes.selection,
-        .known = {},
-        .kept_open = services->kept_open};
+    runtime::ListReader::What what = what_to_read(*services, wishes);
     // What is to have a deadline is judged by its size: then all of it is looked for first.
     const bool whole = options->deadline_unix_ns != 0;
     async::KeyedPart part = services->part(services->lists_pool, *what.exports,
@@ -178,7 +182,8 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
                             .destination = std::move(wishes.destination),
                             .source_bytes = sources.rest ? 0 : bytes_of(sources),
                             .user = std::move(wishes.user),
-                            .local_files = std::move(wishes.local_files)};
+                            .local_files = std::move(wishes.local_files),
+                            .expected = std::move(wishes.expected)};
   if (const Status status = check_deadline(role, wishes.peer, request); !status) co_return status.error();
   // Meanwhile somebody may have called under this id. Whose that is is found when the order is given again.
   if (wishes.order && sessions_.active(wishes.order->id))

@@ -61,6 +61,19 @@ asio::awaitable<Result<ToVerify>> Manager::verification(std::string id) const {
   co_return co_await services->pool.wait_for(std::move(work));
 }
 
+asio::awaitable<Result<std::vector<digests::Named>>> Manager::digests(std::string id) const {
+  const std::shared_ptr<runtime::Services> services = services_;
+  const Result<transfer::View> found = sessions_.find(id);
+  if (!found) co_return found.error();
+  auto work = [services, id = found->id]() -> Result<std::vector<digests::Named>> {
+    const Result<std::optional<transfer::Saved>> saved = services->journal->saved(id, true);
+    if (!saved) return saved.error();
+    if (saved->has_value()) return names_digested(**saved);
+    return Error{ErrorCode::kUsage, fmt::format("session {}: the journal knows nothing of it", id)};
+  };
+  co_return co_await services->pool.wait_for(std::move(work));
+}
+
 // A file may take hours: who verifies takes no place of a transfer.
 VerifyPlace Manager::verify_place(std::shared_ptr<const exports::Exports> exports) const {
   return [services = services_, exports = std::move(exports)](const std::string& path) {

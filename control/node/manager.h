@@ -15,6 +15,7 @@
 #include "control/node/begin.h"
 #include "control/node/export_watch.h"
 #include "control/node/logs.h"
+#include "control/node/names_digested.h"
 #include "control/node/orders.h"
 #include "control/node/questions.h"
 #include "control/node/reception.h"
@@ -58,6 +59,8 @@ class Manager {
 
   // What `sluice verify` reads back, and where.
   asio::awaitable<Result<ToVerify>> verification(std::string id) const;
+  // Of what the destination stored, where digests were asked for.
+  asio::awaitable<Result<std::vector<digests::Named>>> digests(std::string id) const;
   VerifyPlace verify_place(std::shared_ptr<const exports::Exports> exports) const;
   // Who does things as users of this host. Any thread.
   const users::Client& users() const { return services_->users; }

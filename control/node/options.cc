@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "control/hash/several.h"
+
 namespace sluice::node {
 namespace {
 
@@ -40,6 +42,13 @@ Status check_echoes(const Wishes& wishes, transfer::Options* options) {
                              options->echo_bytes, options->chunk_bytes));
   options->lanes = 1;
   return {};
+}
+
+Status check_digests(const Wishes& wishes, const transfer::Options& options) {
+  if (options.digests == 0) return {};
+  if (wishes.destination == transfer::kNullDestination)
+    return usage("digests are of files that are stored: not into null:");
+  return digests::check_kinds(options.digests);
 }
 
 Status check_deadline(const options::Wish& wish) {
@@ -86,6 +95,7 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
   if (const Status status = check_protection(result.protection, node.transfer.protection); !status)
     return status.error();
   if (const Status status = check_echoes(wishes, &result); !status) return status.error();
+  if (const Status status = check_digests(wishes, result); !status) return status.error();
   if (const Status status = check_deadline(wish); !status) return status.error();
   return filled;
 }
@@ -117,6 +127,9 @@ Status check_part(const Wishes& wishes) {
         "part: only of files in exports, by an operator of this node: sessions of several nodes write "
         "one file");
   if (wishes.destination == transfer::kNullDestination) return usage("part: not into null:");
+  if (wishes.options.digests.value_or(0) != 0 || wishes.expected)
+    return usage(
+        "part: digests are of whole files; have them computed at rest, by 'sluice verify --write-manifest'");
   return {};
 }
 
@@ -140,6 +153,11 @@ Status check_wishes(transfer::Role role, const Wishes& wishes) {
     return usage(
         "max_bytes: only of a transfer between two other nodes, such as 'sluice send a:data/x b:data/'");
   if (const Status status = check_part(wishes); !status) return status;
+  // They are this node's operator's, and another node's sessions do not tell them here.
+  if ((wishes.order || !wishes.source_node.empty()) &&
+      (wishes.options.digests.value_or(0) != 0 || wishes.expected))
+    return usage(
+        "digests, and lists of them: not of a transfer between two other nodes; run it at one of them");
   if (wishes.order && wishes.options.priority.value_or(0) > 0)
     return usage(
         fmt::format("priority = {}: what another node orders has 0 at most", *wishes.options.priority));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,7 +33,8 @@ struct Wishes {
   std::optional<transfer::LocalFiles> local_files;  // whose uid is not known yet
   std::optional<OrderTaken> order;
   std::optional<transfer::Lease> lease;
-  std::string source_node;  // this node only orders it: that one sends
+  std::shared_ptr<const digests::Expected> expected;  // what a list wants of names
+  std::string source_node;                            // this node only orders it: that one sends
 };
 
 // kUsage: what is missing for a session at all.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -11,8 +12,10 @@
 
 #include "control/board/figures.h"
 #include "control/exports/read_back.h"
+#include "control/hash/several.h"
 #include "dataplane/base/check.h"
 #include "dataplane/base/counted.h"
+#include "dataplane/base/text.h"
 
 namespace sluice::node {
 namespace {
@@ -52,10 +55,19 @@ class Reader {
     if (size != file_.layout.size_bytes)
       return fmt::format("has {} bytes, the journal knows {}", size, file_.layout.size_bytes);
     uint64_t crc = 0;
-    std::string problem = read(0, size, &crc);
+    digests::Mask kinds = 0;
+    for (const digests::Value& value : file_.digests) kinds |= digests::bit_of(value.kind);
+    Result<digests::Several> several = digests::Several::begin(kinds);
+    if (!several) return several.error().message;
+    std::string problem = read(0, size, &crc, &*several);
     if (!problem.empty() || stopped_) return problem;
     progress_.digest = board::digest_hex(file_.layout.crc_kind, crc);
-    if (crc == file_.digest) return "";
+    for (const digests::Value& value : several->values()) {
+      const auto known = std::ranges::find(file_.digests, value.kind, &digests::Value::kind);
+      if (known->hex != value.hex)
+        return fmt::format("its {} is {}, the journal knows {}", name_of(value.kind), value.hex, known->hex);
+    }
+    if (!file_.has_crc || crc == file_.digest) return "";
     return fmt::format("its digest is {}, the journal knows {}", progress_.digest,
                        board::digest_hex(file_.layout.crc_kind, file_.digest));
   }
@@ -87,9 +99,10 @@ class Reader {
     return fmt::format("bytes {} to {} are not those that the journal knows", range.offset, range.end());
   }
 
-  std::string read(uint64_t offset, uint64_t length, uint64_t* crc) {
+  std::string read(uint64_t offset, uint64_t length, uint64_t* crc, digests::Several* also = nullptr) {
     const auto note = [this](uint64_t bytes) { return progressed(bytes); };
-    const Result<uint64_t> found = exports::read_crc(fd_.get(), file_.layout.crc_kind, offset, length, note);
+    const Result<uint64_t> found =
+        exports::read_crc(fd_.get(), file_.layout.crc_kind, offset, length, note, also);
     if (!found) return found.error().message;
     *crc = *found;
     return "";
@@ -131,6 +144,7 @@ VerifyFile file_to_verify(const transfer::Saved& saved, ObjectId object, const c
   } else if (selection::is_part(known.part)) {
     file.problem = "only a part of it was sent: verify the session that finished it";
   }
+  if (file.whole && !known.digests.found.empty()) file.digests = known.digests.found.front().values;
   if (!file.whole) {
     file.ledger = recovery::ExtentLedger(file.layout);
     for (const recovery::Block& block : saved.blocks[object]) {
@@ -140,6 +154,27 @@ VerifyFile file_to_verify(const transfer::Saved& saved, ObjectId object, const c
     if (transfer::has_ended(record.state)) file.problem = "was not finished: nothing of it is kept";
   }
   return file;
+}
+
+// Those of which digests were asked for, at the destination. How many.
+uint64_t add_names_of_pack(const transfer::Saved& saved, const catalog::File& pack,
+                           std::vector<VerifyFile>* files) {
+  if (saved.record.role != transfer::Role::kDestination || pack.state != catalog::FileState::kDone) return 0;
+  uint64_t added = 0;
+  for (const digests::Named& name : pack.digests.found) {
+    if (name.values.empty()) continue;
+    const std::string path = pack.path + "/" + name.path;
+    VerifyFile file{.shown = base::printable(path), .path = path, .problem = {}};
+    file.layout = {.size_bytes = name.size_bytes,
+                   .extent_bytes = transfer::agreement_of(saved.record)->extent_bytes,
+                   .crc_kind = wire::CrcKind::kCrc64Ecma};
+    file.whole = true;
+    file.has_crc = false;
+    file.digests = name.values;
+    files->push_back(std::move(file));
+    ++added;
+  }
+  return added;
 }
 
 }  // namespace
@@ -157,7 +192,7 @@ Result<ToVerify> files_to_verify(const transfer::Saved& saved) {
   for (const catalog::File& known : saved.files) {
     const ObjectId its = object++;
     if (known.packed() || known.failed()) {
-      all.names_unchecked += known.names();
+      all.names_unchecked += known.names() - add_names_of_pack(saved, known, &all.files);
     } else if (!known.path.empty()) {
       all.files.push_back(file_to_verify(saved, its, known));
     }

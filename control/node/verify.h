@@ -39,6 +39,8 @@ struct VerifyFile {
   bool unfinished = false;  // it has not the final name yet
   bool whole = false;       // `digest` is that of all of it; otherwise what `ledger` knows is compared
   uint64_t digest = 0;
+  bool has_crc = true;           // of a name of a pack only `digests` are known
+  digests::Values digests = {};  // that archives ask for, of a whole file
   recovery::ExtentLedger ledger;
 };
 

@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "control/peer/digests_codec.h"
 #include "control/peer/failed_names.h"
 #include "control/peer/heartbeat_codec.h"
 #include "control/peer/hello_codec.h"
@@ -89,6 +90,7 @@ void put(const transfer::TransferOffer& m, PeerMessage* wire) {
     one->set_members(file.members);
     set_ranges(one->mutable_holes(), file.holes);
     catalog::put_attributes(file.attributes, one);
+    put_digests(file.expected, one->mutable_expected());
   }
   to->set_destination(m.destination);
   to->set_destination_is_directory(m.into_directory);
@@ -99,6 +101,7 @@ void put(const transfer::TransferOffer& m, PeerMessage* wire) {
   to->set_growing(m.growing);
   to->set_keep(m.keep);
   put_part(m.part, to);
+  to->set_digests(m.digests);
 }
 
 void put(const transfer::TransferReady& m, PeerMessage* wire) {
@@ -233,7 +236,8 @@ transfer::TransferOffer take(const TransferOffer& m) {
                                 .more = m.more(),
                                 .growing = m.growing(),
                                 .keep = m.keep(),
-                                .part = part_of(m)};
+                                .part = part_of(m),
+                                .digests = m.digests()};
   for (const File& file : m.files()) {
     offer.files.push_back(
         {.number = file.object(),
@@ -245,7 +249,8 @@ transfer::TransferOffer take(const TransferOffer& m) {
          .kind = static_cast<catalog::FileKind>(std::min(static_cast<uint32_t>(file.kind()), 255U)),
          .members = file.members(),
          .holes = ranges_of(file.holes()),
-         .attributes = catalog::attributes_of(file)});
+         .attributes = catalog::attributes_of(file),
+         .expected = digests_of(file.expected())});
   }
   return offer;
 }
@@ -336,6 +341,10 @@ std::optional<transfer::Message> from_wire(const PeerMessage& wire) {
       return take(wire.extent_digests());
     case PeerMessage::kDigestsWanted:
       return take(wire.digests_wanted());
+    case PeerMessage::kNameDigests:
+      return take(wire.name_digests());
+    case PeerMessage::kDigestProgress:
+      return take(wire.digest_progress());
     case PeerMessage::kOrder:
       return take(wire.order());
     case PeerMessage::kOrderState:

@@ -34,7 +34,11 @@ template <> struct Count<transfer::Lease> : Fields<2> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectFailed> : Fields<2> {};
 template <> struct Count<transfer::ObjectState> : Fields<5> {};
-template <> struct Count<transfer::OfferedFile> : Fields<9> {};
+template <> struct Count<digests::Named> : Fields<4> {};
+template <> struct Count<digests::Value> : Fields<2> {};
+template <> struct Count<transfer::NameDigests> : Fields<4> {};
+template <> struct Count<transfer::DigestProgress> : Fields<3> {};
+template <> struct Count<transfer::OfferedFile> : Fields<10> {};
 template <> struct Count<transfer::OrderFigures> : Fields<8> {};
 template <> struct Count<transfer::OrderNames> : Fields<6> {};
 template <> struct Count<transfer::OrderState> : Fields<18> {};
@@ -175,7 +179,8 @@ inline std::vector<Message> sample_messages() {
                                     .xattrs = {{.name = "user.a\xff", .value = std::string("v\0", 2)}},
                                     .acl = {{.tag = 1, .perm = 7, .id = 9, .name = "c"},
                                             {.tag = 2, .perm = 5, .id = ~1U, .name = "\xff"}},
-                                    .default_acl = {{.tag = 32, .perm = 1, .id = 3, .name = "d"}}}}},
+                                    .default_acl = {{.tag = 32, .perm = 1, .id = 3, .name = "d"}}},
+                     .expected = {{.kind = digests::Kind::kMd5, .hex = "000102030405060708090a0b0c0d0eff"}}}},
           .destination = "incoming/",
           .into_directory = true,
           .overwrite = true,
@@ -184,7 +189,8 @@ inline std::vector<Message> sample_messages() {
           .more = true,
           .growing = true,
           .keep = 63,
-          .part = sample_part()},
+          .part = sample_part(),
+          .digests = 255},
       TransferReady{.flow_ids = {5, 1ULL << 63},
                     .credit_extents = {16, 2},
                     .final_paths = {"/incoming/a", "/b"},
@@ -221,6 +227,14 @@ inline std::vector<Message> sample_messages() {
       Want{.object = ObjectId(7), .ranges = ranges, .withdrawn = true},
       ExtentDigests{.object = ObjectId(8), .offset = 1ULL << 58, .digests = {1, ~0ULL}},
       DigestsWanted{.object = ObjectId(9), .ranges = ranges},
+      NameDigests{.object = ObjectId(10),
+                  .first = 1U << 20,
+                  .names = {{.path = "a/\xff",
+                             .size_bytes = 1ULL << 50,
+                             .target = "b\xff",
+                             .values = {{.kind = digests::Kind::kCrc64, .hex = "fedcba9876543210"}}}},
+                  .last = true},
+      DigestProgress{.object = ObjectId(11), .bytes = 1ULL << 51, .took_ns = 1ULL << 52},
       Order{.grant = {.grant = "\xff", .signature = "c2lnbmVk", .certificate = "PEM"},
             .source_paths = {"data/a", "data/b/"},
             .selection = {.rules = {{.include = true, .pattern = "*\xff"}},

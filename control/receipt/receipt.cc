@@ -68,12 +68,14 @@ Result<Json> peers_of(const std::filesystem::path& node, const api::Session& ses
 
 Json statement_of(const api::Session& session, Json self, Json peers) {
   Json files = Json::array();
-  for (const api::FileProgress& file : session.files())
+  for (const api::FileProgress& file : session.files()) {
     files.push_back({{"source", file.source()},
                      {"destination", file.destination()},
                      {"bytes", file.size()},
                      {"names", file.names()},
                      {"digest", file.digest_destination()}});
+    for (const api::Digest& digest : file.digests()) files.back()["digests"][digest.kind()] = digest.hex();
+  }
   return {{"statement", kSchema},
           {"session", session.id()},
           {"direction", session.direction()},

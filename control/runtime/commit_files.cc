@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 #include "control/exports/read_back.h"
@@ -141,16 +142,37 @@ void TransferFiles::perform(const transfer::ReadBackObject& effect) {
       self->post(
           transfer::ObjectReadBack{.object = effect.object, .range = effect.range, .crc = status.error()});
     });
-  const Destination open = destination(effect.object);
-  const wire::CrcKind kind = transfer_.job().terms->crc_kind;
+  std::shared_ptr<digests::Several> several;
+  if (effect.digests != 0) {
+    std::shared_ptr<digests::Several>& known = digesting_[effect.object];
+    if (effect.range.offset == 0) {
+      Result<digests::Several> begun = digests::Several::begin(effect.digests);
+      if (!begun)
+        return post(
+            transfer::ObjectReadBack{.object = effect.object, .range = effect.range, .crc = begun.error()});
+      known = std::make_shared<digests::Several>(std::move(*begun));
+    }
+    DCHECK(known, "digests begin with the first byte");
+    several = known;
+  }
+  const bool last = effect.range.end() == file(effect.object).size_bytes;
+  if (last) digesting_.erase(effect.object);
   files_part().run(
-      [open, kind, range = effect.range, base = file(effect.object).base_bytes()] {
-        return exports::read_back_crc(open->fd(), kind, base + range.offset, range.length);
+      [open = destination(effect.object), kind = transfer_.job().terms->crc_kind, effect, several, last,
+       file_base = file(effect.object).base_bytes()] {
+        const auto began = std::chrono::steady_clock::now();
+        const exports::Also also{.digests = several.get(), .cached = effect.cached};
+        transfer::ObjectReadBack read{
+            .object = effect.object,
+            .range = effect.range,
+            .crc = exports::read_back_crc(open->fd(), kind, file_base + effect.range.offset,
+                                          effect.range.length, also)};
+        if (several && last && read.crc) read.digests = several->values();
+        read.took_ns =
+            static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());
+        return read;
       },
-      [self = shared_from_this(), effect](Result<uint64_t> crc) {
-        self->post(
-            transfer::ObjectReadBack{.object = effect.object, .range = effect.range, .crc = std::move(crc)});
-      });
+      [self = shared_from_this()](transfer::ObjectReadBack read) { self->post(std::move(read)); });
 }
 
 }  // namespace sluice::runtime

@@ -49,7 +49,7 @@ ListReader::ListReader(asio::io_context& io, const async::KeyedPart& threads, Wh
   threads.run(
       [state = state_, what = std::move(what)] {
         return open_sources(*what.exports, what.paths, what.selection, state.get(), what.known,
-                            what.kept_open);
+                            what.kept_open, what.expected);
       },
       // The rest comes with the word that it is the rest: a list of one part never grows.
       [state = state_](Result<OpenSources> rest) {
@@ -94,7 +94,8 @@ asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, async::Key
   };
   if (whole) {
     auto open = [what = std::move(what)] {
-      return open_sources(*what.exports, what.paths, what.selection, nullptr, {}, what.kept_open);
+      return open_sources(*what.exports, what.paths, what.selection, nullptr, {}, what.kept_open,
+                          what.expected);
     };
     co_return co_await threads.wait_for(std::move(open));
   }

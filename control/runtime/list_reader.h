@@ -21,8 +21,9 @@ class ListReader {
     std::shared_ptr<const exports::Exports> exports;
     std::vector<std::string> paths;
     selection::Selection selection;
-    std::vector<catalog::File> known;  // is left out
-    size_t kept_open = SIZE_MAX;       // so many files stay open
+    std::vector<catalog::File> known;                        // is left out
+    size_t kept_open = SIZE_MAX;                             // so many files stay open
+    std::shared_ptr<const digests::Expected> expected = {};  // what a list wants of names
   };
   ListReader(asio::io_context& io, const async::KeyedPart& threads, What what);
   ~ListReader();

@@ -95,6 +95,11 @@ Result<std::shared_ptr<const catalog::AskedNames>> TransferFiles::asked_names() 
   return asked_;
 }
 
+std::shared_ptr<const digests::Expected> TransferFiles::expected() const {
+  const transfer::Job& job = transfer_.job();
+  return job.initiator && job.request ? job.request->expected : nullptr;
+}
+
 void TransferFiles::finish_pack(ObjectId object) {
   if (!packs_.contains(object))
     return post(transfer::ObjectFinished{.object = object, .status = not_in_memory()});
@@ -102,8 +107,8 @@ void TransferFiles::finish_pack(ObjectId object) {
   if (!asked) return post(transfer::ObjectFinished{.object = object, .status = asked.error()});
   packs_part().run(
       [exports = exports_, pack = file(object), memory = packs_[object].memory,
-       staging = staging_name(transfer_.id(), object),
-       asked = std::move(*asked)] { return stage_pack(*exports, pack, *memory, staging, asked.get()); },
+       staging = staging_name(transfer_.id(), object), asked = std::move(*asked),
+       expected = expected()] { return stage_pack(*exports, pack, *memory, staging, asked.get(), expected); },
       [self = shared_from_this(), object](Result<std::shared_ptr<exports::Unpacker>> staged) {
         transfer::ObjectFinished finished{.object = object, .status = {}};
         if (staged) {
@@ -128,6 +133,7 @@ void TransferFiles::name_pack(ObjectId object) {
                          .object = object, .status = std::move(status), .given = true, .missing = {}};
                      if (named.status) {
                        named.missing = unpacker->missing();
+                       named.digests = unpacker->digests();
                        self->packs_.erase(object);
                      }
                      self->post(std::move(named));

@@ -200,7 +200,8 @@ std::string staging_name(const std::string& session_id, ObjectId object) {
 Result<std::shared_ptr<exports::Unpacker>> stage_pack(const exports::Exports& exports,
                                                       const catalog::File& pack, const PackMemory& memory,
                                                       const std::string& staging,
-                                                      const catalog::AskedNames* asked) {
+                                                      const catalog::AskedNames* asked,
+                                                      std::shared_ptr<const digests::Expected> expected) {
   Result<exports::DestinationTree> tree = exports.open_destination_tree(pack.path, pack.keep);
   if (!tree) return tree.error();
   auto unpacker =
@@ -208,7 +209,9 @@ Result<std::shared_ptr<exports::Unpacker>> stage_pack(const exports::Exports& ex
                                           exports::Unpacker::Options{.overwrite = pack.overwrite,
                                                                      .verify = pack.verify,
                                                                      .keep = pack.keep,
-                                                                     .names_max = pack.pack.members});
+                                                                     .names_max = pack.pack.members,
+                                                                     .digests = pack.digests.wanted,
+                                                                     .expected = std::move(expected)});
   if (Status status = unpacker->stage(memory.bytes(), asked); !status) return status.error();
   return unpacker;
 }

@@ -57,10 +57,12 @@ std::vector<catalog::FailedName> names_of_changed(const exports::Exports& export
 
 // Where the names of a pack are staged.
 std::string staging_name(const std::string& session_id, ObjectId object);
-// Under `pack.path`. `asked`: which names may come, where this node asked for them; nullptr: any.
+// Under `pack.path`. `asked`: which names may come, where this node asked for them; nullptr: any. `expected`:
+// what a list of this node wants of them.
 Result<std::shared_ptr<exports::Unpacker>> stage_pack(const exports::Exports& exports,
                                                       const catalog::File& pack, const PackMemory& memory,
                                                       const std::string& staging,
-                                                      const catalog::AskedNames* asked);
+                                                      const catalog::AskedNames* asked,
+                                                      std::shared_ptr<const digests::Expected> expected);
 
 }  // namespace sluice::runtime

@@ -12,6 +12,7 @@
 #include "control/exports/holes.h"
 #include "control/exports/owners.h"
 #include "control/exports/xattrs.h"
+#include "control/runtime/part_sources.h"
 #include "control/selection/choice.h"
 #include "control/tree/packer.h"
 #include "control/words/failures.h"
@@ -40,18 +41,6 @@ catalog::File file_of(const std::string& path, const exports::SourceFile& opened
           .holes = exports::holes_of(opened.fd.get(), opened.size),
           .keep = keep,
           .attributes = accounts.attributes(opened.uid, opened.gid, keep)};
-}
-
-// Of the file only this is the object; its zeros are bytes like any, since an earlier try may have put others
-// there.
-Status take_part(const selection::FilePart& wished, catalog::File* file) {
-  if (!selection::is_part(wished)) return {};
-  Result<selection::FilePart> part = selection::part_of_file(wished, file->size_bytes);
-  if (!part) return Error{part.error().code, file->shown + ": " + part.error().message};
-  file->part = std::move(*part);
-  file->size_bytes = selection::part_bytes(file->part);
-  file->holes.clear();
-  return {};
 }
 
 size_t kept_bytes(const std::vector<catalog::File>& files) {
@@ -110,6 +99,8 @@ class Gathering final : public SourceVisitor {
         kept_open_(kept_open),
         packer_({}, std::move(known)),
         sink_(sink) {}
+
+  void expect(std::shared_ptr<const digests::Expected> list) { packer_.expect(std::move(list)); }
 
   Result<OpenSources> finish() {
     OpenSources all = part(packer_.take_packs(), sources_.files.size());
@@ -359,28 +350,10 @@ Error nothing_to_send(const selection::Choice& choice) {
                                    : "nothing to send: the rules or the list leave nothing of it");
 }
 
-namespace {
-
-// A part is of a file.
-Status check_one_file(const exports::Exports& exports, const std::vector<std::string>& paths,
-                      const selection::Choice& choice) {
-  const auto wrong = [](const std::string& what) {
-    return usage(what + ": a part (--part) is of one file, without rules and lists of names");
-  };
-  if (paths.size() != 1 || !choice.everything()) return wrong("several names");
-  const auto memory = parse_memory_source(paths.front());
-  if (!memory) return memory.error();
-  if (memory->has_value()) return wrong(paths.front());
-  const auto tree = exports.open_tree(paths.front());
-  if (!tree) return tree.error();
-  return tree->has_value() ? Status(wrong(base::printable(paths.front()))) : Status();
-}
-
-}  // namespace
-
 Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
                                  const selection::Selection& selection, SourceSink* sink,
-                                 const std::vector<catalog::File>& known, size_t kept_open) {
+                                 const std::vector<catalog::File>& known, size_t kept_open,
+                                 std::shared_ptr<const digests::Expected> expected) {
   const Result<selection::Choice> choice = selection::Choice::make(selection);
   if (!choice) return choice.error();
   Result<tree::KnownNames> names = tree::KnownNames::of(known);
@@ -390,6 +363,7 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
   if (selection::is_part(selection.part)) {
     if (Status status = check_one_file(exports, paths, *choice); !status) return status.error();
   }
+  gathering.expect(std::move(expected));
   if (Status status = visit_sources(exports, paths, *choice, gathering); !status) return status.error();
   return gathering.finish();
 }

@@ -47,10 +47,11 @@ class SourceSink {
 
 // Opens and checks every source, and what the selection leaves of it; blocking. The first error names its
 // source. With a sink what is returned is the rest of it. What is `known` is left out. The first `kept_open`
-// files stay open.
+// files stay open. `expected`: what a list wants of names; the packs have it.
 Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
                                  const selection::Selection& selection, SourceSink* sink = nullptr,
-                                 const std::vector<catalog::File>& known = {}, size_t kept_open = SIZE_MAX);
+                                 const std::vector<catalog::File>& known = {}, size_t kept_open = SIZE_MAX,
+                                 std::shared_ptr<const digests::Expected> expected = {});
 
 struct ReopenedSources {
   std::vector<std::shared_ptr<exports::SourceFile>> open;

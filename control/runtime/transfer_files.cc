@@ -111,7 +111,8 @@ void TransferFiles::perform(const transfer::OpenSources& effect) {
                                                         .paths = effect.paths,
                                                         .selection = effect.selection,
                                                         .known = {},
-                                                        .kept_open = services_->kept_open});
+                                                        .kept_open = services_->kept_open,
+                                                        .expected = expected()});
   list_->next(
       [weak = weak_from_this(), paths = effect.paths, of_leg = effect.of_leg](Result<ListReader::Part> part) {
         const auto self = weak.lock();
@@ -137,7 +138,8 @@ void TransferFiles::perform(const transfer::ReadList& effect) {
                          .paths = effect.paths,
                          .selection = effect.selection,
                          .known = {known.begin(), known.end()},
-                         .kept_open = services_->kept_open - std::min(services_->kept_open, known.size())});
+                         .kept_open = services_->kept_open - std::min(services_->kept_open, known.size()),
+                         .expected = expected()});
   }
   DCHECK(list_, "there is a list to go on with");
   list_->next([weak = weak_from_this(), tag = effect.tag,

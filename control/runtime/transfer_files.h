@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "control/hash/several.h"
 #include "control/runtime/events.h"
 #include "control/runtime/list_reader.h"
 #include "control/runtime/packs.h"
@@ -100,6 +101,8 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   Result<uint64_t> crc_of_pack(ObjectId object, recovery::Range range) const;
   void adopt_pack(ObjectId object, UniqueFd fd);
   Result<std::shared_ptr<const catalog::AskedNames>> asked_names();
+  // What a list of this node's operator wants of names; nothing: there is none.
+  std::shared_ptr<const digests::Expected> expected() const;
   // The places of its export in each of the pools.
   async::KeyedPart files_part() { return services_->part(services_->files_pool, *exports_, key(), id()); }
   async::KeyedPart packs_part() { return services_->part(services_->packs_pool, *exports_, key(), id()); }
@@ -130,9 +133,11 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   std::vector<std::shared_ptr<UniqueFd>> fetched_;
   std::map<ObjectId, Pack> packs_;
   std::shared_ptr<const catalog::AskedNames> asked_;  // once it is made
-  std::string key_;                                   // once it is known
-  std::vector<exports::Reservation> reserved_;        // while files are let go of
-  std::map<ObjectId, exports::Reservation> closed_;   // of a destination, until they are opened again
+  // Of files that are read back for their digests, from the first piece to the last.
+  std::map<ObjectId, std::shared_ptr<digests::Several>> digesting_;
+  std::string key_;                                  // once it is known
+  std::vector<exports::Reservation> reserved_;       // while files are let go of
+  std::map<ObjectId, exports::Reservation> closed_;  // of a destination, until they are opened again
 };
 
 }  // namespace sluice::runtime

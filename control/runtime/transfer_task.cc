@@ -25,6 +25,7 @@ transfer::ThisNode this_node(const config::Node& node) {
                           .stall_timeout_ns = node.stall_timeout_s * transfer::kSecondNs,
                           .resume_timeout_ns = node.resume_timeout_s * transfer::kSecondNs,
                           .keep_ns = node.keep_timeout_s * transfer::kSecondNs,
+                          .digests_known = digests::available(),
                           .trust_journal = node.reread == "never"}};
   // One place is kept for the sessions of others.
   its.outlook = std::make_shared<deadline::Outlook>(std::max<uint32_t>(1, node.sessions_max - 1));

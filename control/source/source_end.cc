@@ -39,7 +39,9 @@ SourceEnd::SourceEnd(const ThisNode& settings, const Agreement& agreement,
       files_(settings, files),
       extent_bytes_(agreement.extent_bytes),
       crc_kind_(agreement.crc_kind),
-      sender_(layouts_of(files, agreement), agreement.lanes, options_of(settings, agreement)) {}
+      sender_(layouts_of(files, agreement), agreement.lanes, options_of(settings, agreement)) {
+  digests_.agreed = agreement.abilities.has(Ability::kDigests);
+}
 
 // Should they be holes no more when the digests are said, the file has changed, and that is found as ever.
 void SourceEnd::note_holes(ObjectId from) {
@@ -109,7 +111,10 @@ std::vector<TransferOffer> SourceEnd::offer(const Request* request, size_t from)
                                   .kind = file.kind,
                                   .members = file.pack.members,
                                   .holes = file.holes,
-                                  .attributes = file.attributes});
+                                  .attributes = file.attributes,
+                                  .expected = request == nullptr || file.packed()
+                                                  ? digests::Values()
+                                                  : digests::expected_of(request->expected, file.name)});
   }
   for (TransferOffer& part : parts) {
     part.growing = catalog().growing();
@@ -124,6 +129,7 @@ std::vector<TransferOffer> SourceEnd::offer(const Request* request, size_t from)
     part.overwrite = request->options.overwrite;
     part.verify = request->options.verify;
     part.mkdir = request->options.mkdir;
+    if (digests_.agreed) part.digests = request->options.digests;
   }
   return parts;
 }
@@ -175,6 +181,7 @@ void SourceEnd::leave(LegId leg, Effects& out) {
   if (!legs_.begun(leg)) return;  // its handshake was not over
   if (list_.phase == ListPhase::kOffered && list_.offered_on == leg) list_.phase.change(ListPhase::kOffering);
   legs_.at(leg).end();
+  forget_digests_of(leg);
   sender_.drop_leg(leg);
   uint64_t flows_done = 0;
   legs_.each_begun([&](const SourceLeg& each) { flows_done += each.flows_done(); });
@@ -226,6 +233,7 @@ void SourceEnd::adopt_work(const Way& way, std::span<const board::FlowSlot* cons
 }
 
 void SourceEnd::on_new_stream(LegId leg) {
+  forget_digests_of(leg);
   (void)legs_.at(leg).take_listed();
   if (list_.phase == ListPhase::kOffered && list_.offered_on == leg) list_.phase.change(ListPhase::kOffering);
   legs_.at(leg).on_new_stream();
@@ -235,6 +243,8 @@ void SourceEnd::on_new_stream(LegId leg) {
 void SourceEnd::attempt_over() {
   pending_.check_none();
   files_.attempt_over();
+  digests_.parts.clear();
+  digests_.progress.clear();
   legs_.each_begun([](SourceLeg& leg) { leg.end(); });
   running_ = false;
   if (list_.phase == ListPhase::kOffered) list_.phase.change(ListPhase::kOffering);
@@ -348,47 +358,6 @@ Status SourceEnd::on(const JournalWritten& event, Effects& /*out*/) {
   if (event.entry == Entry::kGrown) return found_noted(event.status);
   journalling_ = false;
   return event.status;
-}
-
-// ---- what it knows -----------------------------------------------------------------------------
-
-uint64_t SourceEnd::bytes_done(const board::FlowFigures& figures) const {
-  const uint64_t total = catalog().bytes_total();
-  if (complete()) return sender_.bytes_held();
-  return std::min(total, std::max(sender_.bytes_held(), held_at_start_ + figures.bytes_done));
-}
-
-uint64_t SourceEnd::bytes_done(ObjectId object) const {
-  const bool stored = sender_.done(object) && !catalog().files_of(object).front().failed();
-  return stored ? catalog().object(object).size_bytes : sender_.bytes_held(object);
-}
-
-DataEnd::Digests SourceEnd::digests(ObjectId object) const {
-  Digests known;
-  if (sender_.digest_known(object)) known.source = sender_.digest(object);
-  if (sender_.done(object)) known.destination = sender_.peer_digest(object);
-  return known;
-}
-
-std::string SourceEnd::waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,
-                                   uint64_t interval_ns, uint64_t now_ns) const {
-  if (!recheck_.idle())
-    return fmt::format("source disk (reading {} again, which may have changed)",
-                       catalog().shown(recheck_.object()));
-  if (rereading_) return "source disk (reading again what the journal does not know)";
-  const std::string wait = board::sender_wait(before, now, interval_ns, now_ns);
-  if (!wait.empty()) return wait;
-  if (waits_for_list()) return catalog().growing() ? "the list of files" : "peer's files";
-  if (sender_.obeys_wants()) return sender_.has_wants() ? "" : "what the peer asks for next";
-  if (!all_sent()) return "";
-  return now.retransmitted_chunks == before.retransmitted_chunks ? "peer's disk (sync)" : "what was lost";
-}
-
-bool SourceEnd::all_sent() const {
-  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
-    if (!sender_.digest_known(ObjectId(i))) return false;
-  }
-  return true;
 }
 
 }  // namespace sluice::transfer

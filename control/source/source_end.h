@@ -8,7 +8,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/board/figures.h"
@@ -111,12 +113,13 @@ class SourceEnd final : public DataEnd {
   bool peer_ended(LegId leg) const override { return legs_.peer_ended(leg); }
   bool peer_ended() const override { return legs_.peer_ended(); }
   uint32_t pending() const override { return files_.pending() + pending_.count(); }
-  uint64_t steps() const override { return sender_.steps() + recheck_.steps(); }
+  uint64_t steps() const override { return sender_.steps() + recheck_.steps() + digests_.steps; }
   uint64_t bytes_done(const board::FlowFigures& figures) const override;
   uint64_t bytes_done(ObjectId object) const override;
   bool bytes_are_certain() const override { return states_known_; }
   bool done(ObjectId object) const override { return sender_.done(object); }
   Digests digests(ObjectId object) const override;
+  uint64_t digest_ns() const override { return digests_.took_ns; }
   bool leaves_files() const override { return false; }
   std::string waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,
                           uint64_t interval_ns, uint64_t now_ns) const override;
@@ -161,6 +164,11 @@ class SourceEnd final : public DataEnd {
   void check_source(ObjectId object, std::optional<Error> otherwise, Effects& out);
   Status rechecked(ObjectId object, const std::vector<uint64_t>& crcs, Effects& out);
   void say_digest(ObjectId object, Effects& out);
+  // source_digests.cc: what archives ask for, computed by the destination
+  Status hear(LegId leg, const NameDigests& part);
+  Status hear(const DigestProgress& progress);
+  Status check_digested(ObjectId object) const;
+  void forget_digests_of(LegId leg);
   // source_parts.cc
   Status check_wanted(const Message& message, ObjectId object) const;
   Status hear_want(const Want& want, Effects& out);
@@ -197,6 +205,15 @@ class SourceEnd final : public DataEnd {
     bool holes = true;  // they need not be sent
     LegId offered_on;   // kOffered
   } list_;
+  struct Digesting {
+    bool agreed = false;  // the destination computes some
+    // Names of objects, as far as they were told on a leg.
+    std::map<std::pair<LegId, ObjectId>, std::vector<digests::Named>> parts;
+    std::set<ObjectId> known;               // all of it was told
+    std::map<ObjectId, uint64_t> progress;  // bytes of files that are being read
+    uint64_t took_ns = 0;
+    uint64_t steps = 0;
+  } digests_;
   uint64_t held_at_start_ = 0;  // by the peer, before these flows
   uint64_t journal_due_ns_ = 0;
   Pending pending_;

@@ -36,11 +36,19 @@ Status SourceEnd::check(LegId leg, const Message& message) const {
   }
   if (const auto* want = std::get_if<Want>(&message)) return check_wanted(message, want->object);
   if (const auto* wanted = std::get_if<DigestsWanted>(&message)) return check_wanted(message, wanted->object);
-  if (const auto* state = std::get_if<ObjectState>(&message))
-    return state->end ? Status() : check_object(message, state->object);
+  if (const auto* state = std::get_if<ObjectState>(&message)) {
+    const Status known = state->end ? Status() : check_object(message, state->object);
+    return known && state->done ? check_digested(state->object) : known;
+  }
   if (const auto* durable = std::get_if<PartitionDone>(&message))
     return check_object(message, durable->object);
-  if (const auto* done = std::get_if<FileDone>(&message)) return check_object(message, done->object);
+  if (const auto* done = std::get_if<FileDone>(&message)) {
+    const Status known = check_object(message, done->object);
+    return known ? check_digested(done->object) : known;
+  }
+  if (const auto* digests = std::get_if<NameDigests>(&message)) return check_object(message, digests->object);
+  if (const auto* progress = std::get_if<DigestProgress>(&message))
+    return check_object(message, progress->object);
   if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
     if (catalog().may_fail_in_part()) return check_object(message, failed->object);
     return Error{ErrorCode::kIncompatible, "the peer calls the only name of a session failed"};
@@ -81,6 +89,10 @@ Status SourceEnd::on_message(LegId leg, const Message& message, Effects& out) {
     note_failures(*done);
     (void)sender_.file_done(done->object, done->digest);
     if (Status status = check_withdrawn(done->object); !status) return status;
+  } else if (const auto* digests = std::get_if<NameDigests>(&message)) {
+    if (Status status = hear(leg, *digests); !status) return status;
+  } else if (const auto* progress = std::get_if<DigestProgress>(&message)) {
+    if (Status status = hear(*progress); !status) return status;
   } else if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
     return hear_failed(leg, *failed, out);
   } else if (const auto* ready = std::get_if<TransferReady>(&message)) {

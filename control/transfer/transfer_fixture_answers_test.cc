@@ -120,8 +120,13 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
     return ObjectFinished{finish->object, status};
   }
   if (const auto* back = std::get_if<ReadBackObject>(&effect)) {
-    return ObjectReadBack{
+    ObjectReadBack read{
         .object = back->object, .range = back->range, .crc = or_error(read_back(back->object, back->range))};
+    if (back->range.end() == content.sizes[back->object.value()])
+      for (const digests::Kind kind : digests::kinds_of(back->digests))
+        read.digests.push_back({.kind = kind, .hex = std::string(digests::hex_digits_of(kind), 'a')});
+    if (back->digests != 0) read.took_ns = 5;
+    return read;
   }
   if (const auto* name = std::get_if<NameObject>(&effect)) {
     const bool lacks = status && scene.packs && name->object == ObjectId(0);

@@ -33,6 +33,10 @@ void add_digests(const Job& job, ObjectId object, wire::CrcKind kind, FileView* 
   if (destination) view->digest_destination = board::digest_hex(kind, *destination);
 }
 
+void add_values(const catalog::File& file, FileView* view) {
+  if (!file.packed() && !file.digests.found.empty()) view->digests = file.digests.found.front().values;
+}
+
 void count_names(const catalog::File& file, bool done, NamesView* names) {
   names->total += file.names();
   if (done) names->done += file.names() - std::min(file.names(), file.missing.failed + file.missing.left_out);
@@ -110,6 +114,7 @@ Summary Transfer::summary(const board::FlowFigures& all, uint64_t now_ns) const 
     summary.bytes_resent = sent - std::min(sent, job_.bytes_total());
   }
   summary.device = device_;
+  summary.digest_ns = before_.digest_ns + (job_.has_end() ? job_.end()->digest_ns() : 0);
   verdict::Tally tally = leg.watch().bottleneck().tally();
   for (const verdict::Tally::Row& row : before_.causes) tally.add(row);
   summary.causes = tally.rows();
@@ -206,6 +211,7 @@ std::vector<FileView> Transfer::file_views() const {
       view.done = job_.end()->done(object) && !file.failed();
       add_digests(job_, object, job_.terms->crc_kind, &view);
       show_finished(file, job_.terms->crc_kind, &view);
+      if (view.done) add_values(file, &view);
       views.push_back(std::move(view));
     }
   }
@@ -320,6 +326,7 @@ View view_of(const Saved& saved) {
       one.digest_source = one.digest_destination = board::digest_hex(agreement->crc_kind, file.digest);
       show_finished(file, agreement->crc_kind, &one);
     }
+    if (done) add_values(file, &one);
     view.bytes_total += file.size_bytes;
     view.names.listing = file.list == catalog::ListState::kGrowing;
     view.files.push_back(std::move(one));

@@ -36,7 +36,8 @@ struct FileView {
   bool done = false;
   std::string digest_source;  // hex, empty until known
   std::string digest_destination;
-  uint32_t names = 1;  // more in a pack
+  uint32_t names = 1;            // more in a pack
+  digests::Values digests = {};  // that archives ask for, of a file by itself; empty until known
 };
 
 enum class DeadlineState : uint8_t {

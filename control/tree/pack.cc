@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "control/proto/digest_fields.h"
 #include "control/proto/journal.pb.h"
 #include "control/proto/peer.pb.h"
 #include "dataplane/base/check.h"
@@ -35,6 +36,8 @@ constexpr uint64_t kFarTimeBytesMax = 17;
 constexpr uint64_t kAttributesBytesMax = 32;
 constexpr uint64_t kXattrBytesMax = 16;
 constexpr uint64_t kAclEntryBytesMax = 24;
+// And of a digest that is expected, beside its value.
+constexpr uint64_t kDigestBytesMax = 8;
 // And with them, whatever a later version adds.
 constexpr uint32_t kEntryBytesRead = (16U << 10) + 2 * catalog::kKeptBytesMax;
 
@@ -50,6 +53,7 @@ void put(const Entry& from, peer::PackEntry* to) {
   to->set_digest(from.digest);
   to->set_failure(static_cast<uint32_t>(from.failure));
   catalog::put_attributes(from.attributes, to);
+  peer::put_digests(from.expected, to->mutable_expected());
 }
 
 Entry take(const peer::PackEntry& from) {
@@ -62,7 +66,8 @@ Entry take(const peer::PackEntry& from) {
           .target = from.target(),
           .digest = from.digest(),
           .failure = catalog::failure_of(from.failure()),
-          .attributes = catalog::attributes_of(from)};
+          .attributes = catalog::attributes_of(from),
+          .expected = peer::digests_of(from.expected())};
 }
 
 // What an honest source can have written.
@@ -125,6 +130,12 @@ uint64_t kept_bytes(const catalog::Attributes& kept) {
   return bytes;
 }
 
+uint64_t digest_bytes(const digests::Values& expected) {
+  uint64_t bytes = 0;
+  for (const digests::Value& value : expected) bytes += kDigestBytesMax + value.hex.size() / 2;
+  return bytes;
+}
+
 }  // namespace
 
 size_t kept_count(const catalog::Attributes& attributes) {
@@ -134,7 +145,7 @@ size_t kept_count(const catalog::Attributes& attributes) {
 uint64_t bytes_in_pack(const Entry& entry) {
   const uint64_t time_bytes = base::fits_64_bits(entry.mtime_ns) ? 0 : kFarTimeBytesMax;
   return kEntryBytesMax + time_bytes + entry.path.size() + entry.target.size() +
-         kept_bytes(entry.attributes) + entry.size_bytes;
+         kept_bytes(entry.attributes) + digest_bytes(entry.expected) + entry.size_bytes;
 }
 
 PackLayout layout_of(std::span<const Entry> entries) {

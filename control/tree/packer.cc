@@ -50,6 +50,7 @@ std::string Packer::arriving(const std::string& path) const {
 void Packer::add(Entry entry) {
   const std::string in_tree = entry.path;
   entry.path = arriving(in_tree);
+  if (entry.kind == EntryKind::kFile) entry.expected = digests::expected_of(expected_, entry.path);
   if (entry.path.empty()) {  // of the tree itself, which arrives under no name
     if (entry.failure == Failure::kNone) {
       entry.path = catalog::kTop;

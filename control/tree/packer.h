@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,8 @@ class Packer {
   // which its names arrive; empty: as they are.
   void begin_tree(std::string path, std::string shown, std::string prefix);
   void add(catalog::Entry entry);
+  // What a list wants of names, by the path under which each arrives.
+  void expect(std::shared_ptr<const digests::Expected> list) { expected_ = std::move(list); }
   bool knows(std::string_view name) { return known_.take(name); }  // and not a second time
 
   struct Large {
@@ -69,6 +72,7 @@ class Packer {
   void grow();
 
   PackerLimits limits_;
+  std::shared_ptr<const digests::Expected> expected_;
   KnownNames known_;
   size_t packs_made_ = 0;
   size_t large_made_ = 0;

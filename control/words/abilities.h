@@ -23,10 +23,11 @@ enum class Ability : uint8_t {
   kParts,           // the source sends only what the destination asks for (docs/WIRE.md 2.1.6)
   kEchoes,          // the destination reflects echoes (docs/WIRE.md 1.13)
   kRanges,          // the session is about a part of one file (docs/WIRE.md 2.17)
+  kDigests,         // the destination computes digests of what it stores (docs/WIRE.md 2.18)
 };
 // In the order of the enumeration: the fields of messages and of the journal that say it.
 inline constexpr auto kAbilityNames = std::to_array<std::string_view>(
-    {"growing_offer", "reed_solomon", "raptorq", "parity_demanded", "parts", "echoes", "ranges"});
+    {"growing_offer", "reed_solomon", "raptorq", "parity_demanded", "parts", "echoes", "ranges", "digests"});
 
 class AbilitySet {
  public:

@@ -100,7 +100,8 @@ class DataEnd {
   virtual bool bytes_are_certain() const = 0;  // a source knows once its peer has said what it has
   virtual bool done(ObjectId object) const = 0;
   virtual Digests digests(ObjectId object) const = 0;
-  virtual bool leaves_files() const = 0;  // unfinished ones, which must go when it fails
+  virtual uint64_t digest_ns() const = 0;  // that the destination read files for the digests of archives
+  virtual bool leaves_files() const = 0;   // unfinished ones, which must go when it fails
   virtual std::vector<recovery::Block> take_rows(ObjectId object) = 0;  // that the journal does not know
   virtual void check_invariants() const = 0;                            // where DCHECKs are on
   virtual std::string waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,

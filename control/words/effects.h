@@ -169,6 +169,9 @@ struct FinishObject {  // cut to size, mode and times set, synced -> ObjectFinis
 struct ReadBackObject {  // past the cache where the file system allows that -> ObjectReadBack
   ObjectId object;
   recovery::Range range;
+  // Computed as well, over pieces from byte 0 on, one behind the other; then through the cache, if it may.
+  digests::Mask digests = 0;
+  bool cached = false;
 };
 struct NameObject {  // its final name, and the directory synced -> ObjectNamed
   ObjectId object;

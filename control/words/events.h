@@ -185,6 +185,8 @@ struct ObjectReadBack {
   ObjectId object;
   recovery::Range range;
   Result<uint64_t> crc;
+  digests::Values digests = {};  // with the last piece
+  uint64_t took_ns = 0;
 };
 struct ObjectNamed {
   ObjectId object;
@@ -196,6 +198,7 @@ struct ObjectNamed {
   std::optional<catalog::FileIdentity> identity = {};
   catalog::Failure failure = catalog::Failure::kNone;  // as of FileRecreated
   std::optional<uint64_t> whole_digest = {};           // of a file that was finished: of all of it
+  std::vector<digests::Named> digests = {};            // of a pack's names that were given
 };
 struct FileDropped {
   ObjectId object;

@@ -92,7 +92,10 @@ Status admit_one(TransferOffer& m) {
           base::printable(m.files[i].name, kNodeTextBytesMax), catalog::kKeptBytesMax));
   }
   size_t holes = 0;
-  for (const OfferedFile& file : m.files) holes += file.holes.size();
+  for (const OfferedFile& file : m.files) {
+    holes += file.holes.size();
+    if (status) status = check_count("digests of a file", file.expected.size(), digests::kKinds.size());
+  }
   if (status) status = check_count("holes", holes, catalog::kHolesMax);
   return status;
 }
@@ -159,6 +162,15 @@ Status admit_one(PartitionDone& m) { return check_ranges(m.ranges); }
 Status admit_one(Need& m) { return check_ranges(m.ranges); }
 Status admit_one(Want& m) { return check_ranges(m.ranges); }
 Status admit_one(DigestsWanted& m) { return check_ranges(m.ranges); }
+Status admit_one(NameDigests& m) {
+  Status status = check_count("names", m.names.size(), kNamesPerDigests);
+  for (size_t i = 0; status && i < m.names.size(); ++i) {
+    status = check_text("name", m.names[i].path, kPathBytesMax);
+    if (status) status = check_text("name", m.names[i].target, kPathBytesMax);
+    if (status) status = check_count("digests of a name", m.names[i].values.size(), digests::kKinds.size());
+  }
+  return status;
+}
 Status admit_one(ExtentDigests& m) { return check_count("digests", m.digests.size(), kDigestsPerMessage); }
 
 // Numbers, and what the negotiation checks (negotiation.h).
@@ -189,11 +201,16 @@ size_t more_bytes(const Hello& m) {
          (m.lease ? m.lease->name.size() : 0);
 }
 size_t more_bytes(const TransferReady& m) { return text_bytes(m.final_paths); }
+size_t values_bytes(const digests::Values& values) {
+  size_t bytes = values.size() * sizeof(digests::Value);
+  for (const digests::Value& value : values) bytes += value.hex.size();
+  return bytes;
+}
 size_t more_bytes(const TransferOffer& m) {
   size_t bytes = m.destination.size() + m.files.size() * sizeof(OfferedFile);
   for (const OfferedFile& file : m.files)
     bytes += file.name.size() + file.holes.size() * sizeof(recovery::Range) + file.attributes.user.size() +
-             file.attributes.group.size() + 4 * file.attributes.kept_bytes();
+             file.attributes.group.size() + 4 * file.attributes.kept_bytes() + values_bytes(file.expected);
   return bytes;
 }
 size_t names_bytes(const std::vector<catalog::FailedName>& names) {
@@ -208,6 +225,12 @@ size_t more_bytes(const PartitionDone& m) { return m.ranges.size() * sizeof(reco
 size_t more_bytes(const Need& m) { return m.ranges.size() * sizeof(recovery::Range); }
 size_t more_bytes(const Want& m) { return m.ranges.size() * sizeof(recovery::Range); }
 size_t more_bytes(const DigestsWanted& m) { return m.ranges.size() * sizeof(recovery::Range); }
+size_t more_bytes(const NameDigests& m) {
+  size_t bytes = m.names.size() * sizeof(digests::Named);
+  for (const digests::Named& name : m.names)
+    bytes += name.path.size() + name.target.size() + values_bytes(name.values);
+  return bytes;
+}
 size_t more_bytes(const ExtentDigests& m) { return m.digests.size() * sizeof(uint64_t); }
 size_t more_bytes(const Failure& m) { return m.message.size(); }
 size_t more_bytes(const Heartbeat& m) { return m.bottleneck ? text_bytes(m.bottleneck->evidence) : 0; }
@@ -246,6 +269,8 @@ std::string_view message_name(const Message& message) {
                                                                                  "Want",
                                                                                  "ExtentDigests",
                                                                                  "DigestsWanted",
+                                                                                 "NameDigests",
+                                                                                 "DigestProgress",
                                                                                  "Order",
                                                                                  "OrderState",
                                                                                  "OrderWish"};

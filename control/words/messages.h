@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "control/catalog/catalog.h"
+#include "control/digests/named.h"
 #include "control/rate/mode.h"
 #include "control/rate/path_size.h"
 #include "control/recovery/extent_map.h"
@@ -119,6 +120,7 @@ struct OfferedFile {
   uint32_t members = 0;                // of a pack
   std::vector<recovery::Range> holes;  // of whole extents, in order: zeros that need not be sent
   catalog::Attributes attributes;
+  digests::Values expected;  // where a list says it: what its bytes have to come to
 };
 
 // An offer may come in several messages; all but the last say that there is more. One that grows is followed
@@ -132,8 +134,9 @@ struct TransferOffer {
   bool mkdir = false;
   bool more = false;
   bool growing = false;
-  uint32_t keep = 0;         // selection::Keep, as bits: a later version knows more of them
-  selection::FilePart part;  // of the one file
+  uint32_t keep = 0;          // selection::Keep, as bits: a later version knows more of them
+  selection::FilePart part;   // of the one file
+  digests::Mask digests = 0;  // that the destination is to compute of each file
 };
 
 // The answer to an offer; to one that is made while data moves without flows.
@@ -189,6 +192,22 @@ struct DigestsWanted {
   std::vector<recovery::Range> ranges;  // whole extents
 };
 
+// Where Ability::kDigests was agreed upon: what the destination computed of the names of an object that is
+// about to be called done.
+inline constexpr size_t kNamesPerDigests = 1024;
+struct NameDigests {
+  ObjectId object;
+  uint32_t first = 0;  // number of the first of these, among the names of the object
+  std::vector<digests::Named> names = {};
+  bool last = false;
+};
+
+struct DigestProgress {
+  ObjectId object;
+  uint64_t bytes = 0;    // that the destination has read of it
+  uint64_t took_ns = 0;  // since the message before
+};
+
 struct FileDigest {
   ObjectId object;
   uint64_t size_bytes = 0;
@@ -235,10 +254,11 @@ struct RateLimit {        // of the destination's operator
   uint64_t rate_bps = 0;  // 0: none any more
 };
 
-using Message = std::variant<Hello, Specification, SpecificationSet, TransferRequest, TransferOffer,
-                             TransferReady, ObjectState, PartitionSent, PartitionDone, Need, FileDigest,
-                             FileDone, SessionDone, Heartbeat, Failure, Pause, RateLimit, ObjectFailed, Want,
-                             ExtentDigests, DigestsWanted, Order, OrderState, OrderWish>;
+using Message =
+    std::variant<Hello, Specification, SpecificationSet, TransferRequest, TransferOffer, TransferReady,
+                 ObjectState, PartitionSent, PartitionDone, Need, FileDigest, FileDone, SessionDone,
+                 Heartbeat, Failure, Pause, RateLimit, ObjectFailed, Want, ExtentDigests, DigestsWanted,
+                 NameDigests, DigestProgress, Order, OrderState, OrderWish>;
 
 // As docs/WIRE.md calls it, for errors and logs.
 std::string_view message_name(const Message& message);

@@ -75,6 +75,7 @@ struct Summary {
   uint64_t decoded_chunks = 0;              // of `chunks`, at a destination: lost ones that were made of them
   std::vector<verdict::Tally::Row> causes;  // what held it, and for how long
   std::vector<verdict::Point> history;
+  uint64_t digest_ns = 0;  // that the destination read files for their digests
 };
 
 // What this node has ordered of others, and takes no part in: the record's first leg is the source.

@@ -14,6 +14,7 @@
 #include "control/catalog/asked_names.h"
 #include "control/deadline/forecast.h"
 #include "control/deadline/outlook.h"
+#include "control/digests/named.h"
 #include "control/rate/mode.h"
 #include "control/rate/paths.h"
 #include "control/recovery/flow_ref.h"
@@ -75,6 +76,7 @@ struct Request {
   uint64_t source_bytes = 0;              // as they were when it was asked for; 0: not known, or nothing
   std::optional<User> user;               // nothing: an operator asked
   std::optional<LocalFiles> local_files;  // nothing: what it names lies in exports
+  std::shared_ptr<const digests::Expected> expected = {};  // of names that arrive; nothing: no list says it
 
   bool discards() const { return destination == kNullDestination; }
   bool into_directory() const {
@@ -123,8 +125,9 @@ struct Settings {
   uint64_t sync_lag_ns = kSecondNs;
   uint64_t connect_timeout_ns = 0;  // nothing of the data ever arrived: it fails; 0: it does not
   uint64_t stall_timeout_ns = 30 * kSecondNs;
-  uint64_t resume_timeout_ns = 86400 * kSecondNs;  // for a peer that this node called
-  uint64_t keep_ns = 7 * 86400 * kSecondNs;        // for one that called, and has not since
+  uint64_t resume_timeout_ns = 86400 * kSecondNs;    // for a peer that this node called
+  uint64_t keep_ns = 7 * 86400 * kSecondNs;          // for one that called, and has not since
+  digests::Mask digests_known = digests::kAllKinds;  // that this node can compute
   bool trust_journal = false;  // what it says of unfinished files is not read again after an interruption
   // Objects that are open at the dataplane at a time, and objects of a source opened before their turn. The
   // simulator takes small ones, so that few files reach what thousands do.

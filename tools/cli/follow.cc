@@ -10,6 +10,7 @@
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/teller.h"
+#include "tools/cli/transfer_lists.h"
 
 namespace sluice::cli {
 namespace {
@@ -55,13 +56,31 @@ void tell_failure(Environment& environment, const api::Session& session, const s
   environment.err << "sluice: " << printable(where + reason) << "\n" << std::flush;
 }
 
+int tell_lists(Environment& environment, api::Client& client, const TransferLists& lists,
+               const api::Session& session, api::Json* object) {
+  const int exit_code = exit_code_of(session);
+  if (!lists.any()) return exit_code;
+  const Result<TransferLists::Outcome> outcome = lists.finish(client, session);
+  if (!outcome) {
+    environment.err << "sluice: " << printable(outcome.error().message) << "\n" << std::flush;
+    return exit_code != 0 ? exit_code : static_cast<int>(outcome.error().code);
+  }
+  environment.err << outcome->text << std::flush;
+  object->update(outcome->object);
+  return exit_code != 0 ? exit_code : outcome->exit_code;
+}
+
 Result<int> follow_session(const Context& context, api::Client& client, const std::string& id,
                            const FollowOptions& options) {
   Environment& environment = context.environment;
   const auto session = watch_session(environment, client, id, options);
   if (!session) return session.error();
   const bool succeeded = session->state() == api::Session::SUCCEEDED;
-  context.print(api::session_json(*session), succeeded ? summary_text(*session) : "");
+  api::Json object = api::session_json(*session);
+  int exit_code = exit_code_of(*session);
+  if (options.lists != nullptr && succeeded)
+    exit_code = tell_lists(environment, client, *options.lists, *session, &object);
+  context.print(object, succeeded ? summary_text(*session) : "");
   if (!api::stands_still(*session)) {
     environment.err << fmt::format("sluice: session {} has not ended within {} s ({})\n", printable(id),
                                    *options.timeout_s, api::state_name(*session));
@@ -69,7 +88,7 @@ Result<int> follow_session(const Context& context, api::Client& client, const st
   }
   tell_failure(environment, *session);
   notify_end(environment, context.node_directory(), options.notify, *session);
-  return exit_code_of(*session);
+  return exit_code;
 }
 
 }  // namespace sluice::cli

@@ -10,11 +10,14 @@
 
 namespace sluice::cli {
 
+class TransferLists;
+
 struct FollowOptions {
   bool quiet = false;  // no progress
   std::optional<double> timeout_s;
   int timeout_exit_code = 0;
   std::string notify = {};  // a program that is told of the end; empty: none
+  const TransferLists* lists = nullptr;
 };
 
 // Shows progress on stderr until the end; then prints the summary or the object on stdout, and the error of
@@ -28,5 +31,9 @@ Result<api::Session> watch_session(Environment& environment, api::Client& client
 // What it failed of, on stderr, behind `where`; nothing of a success.
 void tell_failure(Environment& environment, const api::Session& session, const std::string& where = "");
 int exit_code_of(const api::Session& session);
+// What lists of digests say of a session of which something arrived: on stderr, and in `object`. Returns the
+// exit status of both.
+int tell_lists(Environment& environment, api::Client& client, const TransferLists& lists,
+               const api::Session& session, api::Json* object);
 
 }  // namespace sluice::cli

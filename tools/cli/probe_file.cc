@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "control/hash/digest.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/base/write_all.h"
 #include "tools/cli/format.h"
-#include "tools/manifest/digest.h"
 
 namespace sluice::cli {
 namespace {
@@ -52,7 +52,7 @@ Result<std::string> ProbeFile::renew() {
   for (uint64_t& word : words_) word = chance_();
   const UniqueFd file(::open(path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file || !base::write_all(file.get(), words_.data(), bytes_)) return cannot_make_probe(path().string());
-  const auto digest = manifest::begin_digest(manifest::Kind::kCrc64);
+  const auto digest = digests::begin_digest(digests::Kind::kCrc64);
   if (!digest) return digest.error();
   (*digest)->add(words_.data(), bytes_);
   return (*digest)->hex();

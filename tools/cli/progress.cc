@@ -262,12 +262,16 @@ std::string summary_text(const api::Session& session) {
     for (const std::string& line : session.bottleneck().evidence()) out += "; " + printable(line);
     out += "\n";
   }
+  if (session.digest_s() > 0)
+    out += fmt::format("digests: the destination read files for them for {:.3f} s\n", session.digest_s());
   int shown = 0;
   for (const api::FileProgress& file : session.files()) {
     if (session.files_size() > kFilesShown && file.names() > 1) continue;
     if (++shown > kFilesShown) break;
     out += fmt::format("{} -> {}: {}\n", printable(file.source()), printable(file.destination()),
                        digest_text(file, session.crc()));
+    for (const api::Digest& digest : file.digests())
+      out += fmt::format("  {} {}\n", printable(digest.kind()), printable(digest.hex()));
   }
   if (session.files_size() > kFilesShown)
     out += "more: sluice session show " + session.id().substr(0, kShortIdBytes) + "\n";

@@ -35,6 +35,7 @@
 #include "tools/cli/run_file.h"
 #include "tools/cli/sync.h"
 #include "tools/cli/teller.h"
+#include "tools/cli/transfer_lists.h"
 #include "tools/cli/tree_name.h"
 
 namespace sluice::cli {
@@ -168,8 +169,11 @@ class Runner {
         return continued ? Result<std::string>(id) : Result<std::string>(continued.error());
       }
     }
-    const Result<api::TransferRequest> request = request_of(transfer);
+    Result<api::TransferRequest> request = request_of(transfer);
     if (!request) return request.error();
+    auto lists = TransferLists::of(transfer.flags, context_.environment, nullptr, &*request);
+    if (!lists) return lists.error();
+    lists_.insert_or_assign(&transfer, std::move(*lists));
     return begin_transfer(context_, *client_, *request);
   }
   void follow_next() {
@@ -181,9 +185,14 @@ class Runner {
     canceller_.ended(each.id);
     if (!session || !api::has_ended(*session)) held_[each.transfer] = each.id;
     if (!session) return fail(*each.transfer, session.error());
-    sessions_.push_back(api::session_json(*session));
+    api::Json object = api::session_json(*session);
+    int exit_code = exit_code_of(*session);
+    if (const auto lists = lists_.find(each.transfer);
+        lists != lists_.end() && session->state() == api::Session::SUCCEEDED)
+      exit_code = tell_lists(context_.environment, *client_, lists->second, *session, &object);
+    sessions_.push_back(std::move(object));
     notify(*each.transfer, *session);
-    note(*each.transfer, exit_code_of(*session));
+    note(*each.transfer, exit_code);
     if (session->state() == api::Session::SUCCEEDED && !context_.json)
       context_.environment.out << summary_text(*session) << std::flush;
     tell_failure(context_.environment, *session, each.transfer->place + ": ");
@@ -206,6 +215,7 @@ class Runner {
   Canceller& canceller_;
   const bool quiet_;
   std::deque<Begun> under_way_;
+  std::map<const RunTransfer*, TransferLists> lists_;
   std::vector<std::pair<const RunTransfer*, int>> failed_;  // with their exit codes, in that order
   std::map<const RunTransfer*, std::string> held_;  // sessions of tries that are over, and that are not
   api::Json sessions_ = api::Json::array();

@@ -146,6 +146,7 @@ std::string details(const api::Session& s) {
     if (!file.digest_source().empty() || !file.digest_destination().empty()) {
       add("", digests_text(file));
     }
+    for (const api::Digest& digest : file.digests()) add("", printable(digest.kind()) + " " + digest.hex());
   }
   return out;
 }

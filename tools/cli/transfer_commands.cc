@@ -17,6 +17,7 @@
 #include "tools/cli/sync.h"
 #include "tools/cli/teller.h"
 #include "tools/cli/transfer_flags.h"
+#include "tools/cli/transfer_lists.h"
 #include "tools/cli/tree_name.h"
 
 namespace sluice::cli {
@@ -92,6 +93,11 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
     return status.error();
   name_tree(*client, &*request);
   if (flags.dry_run && !from_stdin) return dry_run(context, *client, *request);
+  auto lists = TransferLists::of(flags, context.environment, &context.environment.in, &*request);
+  if (!lists) return lists.error();
+  if (from_stdin && lists->any())
+    return Error{ErrorCode::kUsage,
+                 "-: standard input has no name yet: not with --manifest or --write-manifest"};
   const Result<std::string> id = from_stdin ? begin_from_stdin(context, *client, flags, canceller)
                                             : begin_transfer(context, *client, *request);
   if (!id) return id.error();
@@ -105,6 +111,7 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
   FollowOptions options;
   options.quiet = flags.quiet;
   options.notify = flags.notify;
+  options.lists = &*lists;
   return follow_session(context, *client, *id, options);
 }
 

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <variant>
 
+#include "control/digests/kind.h"
 #include "control/proto/option_fields.h"
 #include "control/selection/name_list.h"
 #include "dataplane/base/arguments/arguments.h"
@@ -211,6 +212,11 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& to) {
   }
   if (!to.deadline_policy().empty() && to.deadline_unix_ns() == 0)
     return Error{ErrorCode::kUsage, "--deadline-policy: of what deadline? Give --deadline as well"};
+  if (!flags.digest.empty() || !flags.write_manifest.empty()) {
+    const auto kinds = digests::parse_kinds(flags.digest.empty() ? "sha256" : flags.digest);
+    if (!kinds) return Error{kinds.error().code, "--digest: " + kinds.error().message};
+    to.set_digests(digests::mask_of(*kinds));
+  }
   to.set_lease(flags.lease);
   if (!flags.part.empty() && (flags.sync || flags.dry_run || !flags.files_from.empty()))
     return Error{ErrorCode::kUsage, "--part: of one file alone; not with --sync, --dry-run or --files-from"};
@@ -253,6 +259,18 @@ Status check_notify(const TransferFlags& flags) {
   return check_program("--notify", flags.notify);
 }
 
+// A command that sees the end writes a list, and compares; a sync is several sessions.
+Status check_lists(const TransferFlags& flags) {
+  const auto wrong = [](const std::string& what) { return Error{ErrorCode::kUsage, what}; };
+  const bool lists = !flags.manifest.empty() || !flags.write_manifest.empty();
+  if (flags.sync && (lists || !flags.digest.empty()))
+    return wrong(
+        "--digest, --manifest, --write-manifest: not with --sync; 'sluice verify' reads what stands there");
+  if (flags.detach && lists)
+    return wrong("--manifest and --write-manifest: not with --detach, which leaves before the end");
+  return {};
+}
+
 // What needs a look at the source from here.
 Status check_between(const TransferFlags& flags) {
   const auto wrong = [](const std::string& what) { return Error{ErrorCode::kUsage, what}; };
@@ -272,6 +290,7 @@ Result<api::TransferRequest> transfer_request(Direction direction, const Transfe
                                               std::istream* input, const KnowsNode& knows) {
   const bool sends = direction == Direction::kSend;
   if (const Status possible = check_notify(flags); !possible) return possible.error();
+  if (const Status possible = check_lists(flags); !possible) return possible.error();
   const auto between = knows ? two_nodes(flags.paths, sends, knows, working_directory)
                              : Result<std::optional<api::SendRequest>>(std::nullopt);
   if (!between) return between.error();

@@ -34,6 +34,10 @@ struct TransferFlags {
   std::map<std::string, bool, std::less<>> switches;
   std::vector<selection::Rule> rules;  // as they were given
   std::vector<std::string> from;       // of `get`: the nodes that all have its sources
+  bool overwrite_given() const {
+    const auto found = switches.find("overwrite");
+    return found != switches.end() && found->second;
+  }
   // Of the command alone.
 #define SLUICE_OPTION(...)
 #define SLUICE_COMMAND(name, type, ...) type name{};

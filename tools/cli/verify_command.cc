@@ -240,7 +240,7 @@ Result<int> check_against(const Context& context, const VerifyFlags& flags) {
                                  .extra = flags.extra,
                                  .ignore_missing = flags.ignore_missing};
   if (!flags.digests.empty()) {
-    const auto kinds = manifest::parse_kinds(flags.digests);
+    const auto kinds = digests::parse_kinds(flags.digests);
     if (!kinds) return Error{kinds.error().code, "--digest: " + kinds.error().message};
     if (kinds->size() != 1)
       return Error{ErrorCode::kUsage, "--digest: one, with --against; of which kind the list's digests are"};
@@ -279,7 +279,7 @@ Result<manifest::WriteOptions> write_options(const Context& context, const Verif
                                  .list = here / flags.write,
                                  .jobs = jobs_of(flags),
                                  .replace = flags.overwrite};
-  const auto kinds = manifest::parse_kinds(flags.digests.empty() ? "sha256" : flags.digests);
+  const auto kinds = digests::parse_kinds(flags.digests.empty() ? "sha256" : flags.digests);
   if (!kinds) return Error{kinds.error().code, "--digest: " + kinds.error().message};
   options.kinds = *kinds;
   options.format = kinds->size() > 1 ? manifest::Format::kTag : manifest::Format::kSum;

@@ -40,6 +40,8 @@ void put(const std::optional<T>& value, Set set) {
 }
 
 File file_of(const api::FileProgress& file) {
+  std::map<std::string, std::string> digests;
+  for (const api::Digest& digest : file.digests()) digests[digest.kind()] = digest.hex();
   return {.source = file.source(),
           .destination = file.destination(),
           .size_bytes = file.size(),
@@ -47,7 +49,8 @@ File file_of(const api::FileProgress& file) {
           .done = file.done(),
           .digest_source = file.digest_source(),
           .digest_destination = file.digest_destination(),
-          .names = file.names()};
+          .names = file.names(),
+          .digests = std::move(digests)};
 }
 
 }  // namespace

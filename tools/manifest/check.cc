@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "control/exports/beneath.h"
+#include "control/hash/digest.h"
 #include "dataplane/base/text.h"
-#include "tools/manifest/digest.h"
 #include "tools/manifest/in_order.h"
 #include "tools/manifest/known_good.h"
 #include "tools/manifest/survey.h"

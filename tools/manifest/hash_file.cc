@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "control/exports/beneath.h"
-#include "tools/manifest/digest.h"
+#include "control/hash/digest.h"
 
 namespace sluice::manifest {
 namespace {
@@ -79,11 +79,11 @@ Hashed hash_file(const OpenedFile& file, const std::vector<Kind>& kinds, Pace& p
     result.reason = std::move(reason);
     return result;
   };
-  std::vector<std::unique_ptr<Digest>> digests;
+  std::vector<std::unique_ptr<digests::Digest>> all;
   for (const Kind kind : kinds) {
-    auto digest = begin_digest(kind);
+    auto digest = digests::begin_digest(kind);
     if (!digest) return failed(digest.error().message);
-    digests.push_back(std::move(*digest));
+    all.push_back(std::move(*digest));
   }
   const int fd = file.fd.get();
   ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -99,7 +99,7 @@ Hashed hash_file(const OpenedFile& file, const std::vector<Kind>& kinds, Pace& p
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed(std::string(std::strerror(errno)) + "; check the disk and its file system");
     if (got == 0) break;
-    for (const auto& digest : digests) digest->add(block.get(), static_cast<size_t>(got));
+    for (const auto& digest : all) digest->add(block.get(), static_cast<size_t>(got));
     at += got;
     pace.bytes.fetch_add(static_cast<uint64_t>(got), std::memory_order_relaxed);
     if (at - dropped < kDropBytes) continue;
@@ -110,7 +110,7 @@ Hashed hash_file(const OpenedFile& file, const std::vector<Kind>& kinds, Pace& p
   struct stat info {};
   if (::fstat(fd, &info) != 0 || mark_of(info) != file.mark)
     return failed("it was written while it was read; check it again once nobody writes it");
-  for (const auto& digest : digests) result.hex.push_back(digest->hex());
+  for (const auto& digest : all) result.hex.push_back(digest->hex());
   return result;
 }
 

@@ -12,10 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "control/digests/kind.h"
 #include "dataplane/base/unique_fd.h"
-#include "tools/manifest/kind.h"
 
 namespace sluice::manifest {
+
+using digests::Kind;
 
 // By which a file is known again that nobody wrote meanwhile.
 struct FileMark {

@@ -12,20 +12,21 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/manifest/kind.h"
+#include "control/digests/named.h"
 
 namespace sluice::manifest {
+
+using digests::Kind;
+using digests::kind_named;
+using digests::kind_names;
+using digests::kKinds;
+using digests::Value;
 
 inline constexpr size_t kLineBytesMax = 64U << 10;
 
 enum class Format : uint8_t { kSum, kTag, kBagit, kHashdeep };
 std::string_view name_of(Format format);  // "sum", "tag", "bagit", "hashdeep"
 std::optional<Format> format_named(std::string_view name);
-
-struct Value {
-  Kind kind = Kind::kSha256;
-  std::string hex;  // lower case
-};
 
 struct Entry {
   std::string name;
@@ -43,6 +44,8 @@ class ListReader {
 
   // A line without its line feed. Nothing: it has no entry. kUsage: it is no line of such a list.
   Result<std::optional<Entry>> line(std::string_view text);
+  // The list's name says of which kind its digests are.
+  bool name_tells() const { return kind_of_name_.has_value(); }
   // What the list turned out to be.
   Format format() const { return format_; }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -12,9 +13,9 @@
 #include <utility>
 
 #include "control/exports/beneath.h"
+#include "control/hash/digest.h"
 #include "dataplane/base/text.h"
 #include "dataplane/base/write_all.h"
-#include "tools/manifest/digest.h"
 #include "tools/manifest/in_order.h"
 #include "tools/manifest/survey.h"
 
@@ -211,6 +212,20 @@ class ListWriter {
 };
 
 }  // namespace
+
+Status write_entries(const WriteOptions& options, std::vector<Entry> entries) {
+  if (Status status = check_format(options.format, options.kinds); !status) return status;
+  std::ranges::sort(entries, {}, &Entry::name);
+  NewFile file(options.list);
+  if (Status status = file.open(options.replace); !status) return status;
+  if (Status status = file.add(head_of(options.format, options.kinds)); !status) return status;
+  for (const Entry& entry : entries) {
+    const Result<std::string> lines = lines_of(options.format, entry);
+    if (!lines) return lines.error();
+    if (Status status = file.add(*lines); !status) return status;
+  }
+  return file.finish(options.replace);
+}
 
 Result<Written> write_list(const WriteOptions& options, Pace& pace, const OnFinding& on_finding) {
   return ListWriter(options, pace, on_finding).run();

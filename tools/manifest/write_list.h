@@ -28,6 +28,9 @@ struct Written {
   bool interrupted = false;
 };
 
+// A list of what is known already, in the order of its names.
+Status write_entries(const WriteOptions& options, std::vector<Entry> entries);
+
 // Nothing is written where a file could not be read (`on_finding` was told which), or if it was interrupted.
 Result<Written> write_list(const WriteOptions& options, Pace& pace, const OnFinding& on_finding);
 

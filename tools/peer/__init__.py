@@ -7,6 +7,7 @@
 # node.py      names, calls, sessions             names.py        names, asked for and answered
 # main.py      a command for a person             parts.py        parts of files, wanted of a source
 # leases.py    leases that it keeps               moves.py        sessions that go to another node
+# digests.py   digests that archives ask for
 # grants.py    grants, signed and judged          orders.py       orders, given and taken
 #
 # It needs python3-protobuf, python3-cryptography, protoc and openssl, and ordinary UDP and TCP sockets.

@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 
-from . import coding, grants, kept, packs, times, wire
+from . import coding, digests, grants, kept, packs, times, wire
 from .control import Failed, pb
 from .receiving_lane import CREDIT, MS, ReceivingLane
 from .session import MAX_RANGES, Session, fold, ranges_of
@@ -19,6 +19,7 @@ class Incoming:
 
     def __init__(self, offered, folder, final):
         self.size, self.mode, self.mtime_ns, self.attributes = offered.size, offered.mode, times.told(offered), offered.attributes
+        self.expected, self.digests = list(offered.expected), []  # what a list wants; what was computed (2.18)
         self.name, self.final, self.kind, self.members = os.fsdecode(offered.path), final, offered.kind, offered.members
         folder.mkdir(parents=True, exist_ok=True)
         self.temporary = folder / f".{final.name}.{secrets.token_hex(4)}"
@@ -83,6 +84,9 @@ class Destination(Session):
             except OSError as error:
                 self.stream.fail(16, str(error))
             self._overwrite = first.overwrite
+        self._digests = first.digests if self.terms.digests else 0
+        if self._digests & ~digests.KNOWN:
+            self.stream.fail(15, "a digest is wanted that is not known here")
         self._keep = kept.agree(self.stream, first.keep, self._request["keep"] if self.initiator else None)
         self.known = True
         flow_ids = [secrets.randbits(63) + 1 for _ in range(self.terms.lanes)]
@@ -109,7 +113,12 @@ class Destination(Session):
         if file.failed is not None:
             stream.send("object_failed", object=number, failures=file.failed)
         else:
+            self._say_digests(number, file, stream)
             stream.send("object_state", object=number, done=True, digest=self._digest(file))
+
+    def _say_digests(self, number, file, stream):
+        if self.terms.digests:
+            digests.say(stream, number, file.digests)
 
     # ---- what the source says ---------------------------------------------------------------------
 
@@ -313,6 +322,14 @@ class Destination(Session):
             return self._give_up(number, file, what)
         if file.kind:
             return self._unpack(number, file, digest)
+        if self._digests and not file.given:
+            content = os.pread(file.fd, file.size, 0)
+            file.digests = [{"size": file.size, "digests": digests.of(content, self._digests)}]
+            if digests.differ(file.expected, file.digests[0]["digests"]):
+                if self._alone():
+                    self.stream.fail(INTEGRITY, f"{file.name}: differs from the list")
+                failed = pb.FailedName(path=os.fsencode(file.name), failure=digests.NOT_AS_LISTED)
+                return self._give_up(number, file, [failed])
         if not file.given:
             kept.finish(file, self._keep)
             os.fsync(file.fd)
@@ -324,6 +341,7 @@ class Destination(Session):
             file.given = True
         if self._settled(file.final.parent):  # otherwise it is tried again
             file.done = True
+            self._say_digests(number, file, self.stream)
             self.stream.send("file_done", object=number, digest=digest)
 
     def _settled(self, folder):
@@ -339,11 +357,13 @@ class Destination(Session):
 
     def _unpack(self, number, file, digest):
         try:
-            became = packs.unpack(os.pread(file.fd, file.size, 0), file.final, self._overwrite, self._keep)
+            became = packs.unpack(os.pread(file.fd, file.size, 0), file.final, self._overwrite, self._keep,
+                                  self._digests)  # fmt: skip
         except packs.Wrong as wrong:
             self.stream.fail(15, str(wrong))
         file.discard()
-        file.done = True
+        file.done, file.digests = True, became.digests
+        self._say_digests(number, file, self.stream)
         self.stream.send("file_done", object=number, digest=digest, failed=became.failed, left_out=became.left_out,
                          failures=became.failures)  # fmt: skip
 

@@ -6,7 +6,7 @@ import secrets
 import stat
 import struct
 
-from . import kept, times, wire
+from . import digests, kept, times, wire
 from .control import pb
 
 MAGIC = b"SLUICEP1"
@@ -109,6 +109,7 @@ class Unpacked:
     def __init__(self):
         self.failed = self.left_out = 0
         self.failures = []
+        self.digests = []  # of the names that were given, as the fields of NamedDigests
 
     def note(self, path, failure):
         if failure == SPECIAL:
@@ -160,13 +161,17 @@ def give(folder, entry, content, overwrite, keep=0):
     os.rename(temporary, place)
 
 
-def unpack(content, folder, overwrite=False, keep=0):
+def unpack(content, folder, overwrite=False, keep=0, wanted=0):
     """Gives each file its name; syncs. What cannot be given is told."""
     done, folder = Unpacked(), os.fsencode(folder)
     for entry, its in read(content, keep):
         failure = entry.failure
         if not failure and entry.kind == REGULAR and its and wire.CRC64.of(its) != entry.digest:
             failure = DAMAGED
+        named = {"path": entry.path, "size": entry.size, "target": entry.target if entry.kind == HARD_LINK else b"",
+                 "digests": digests.of(its, wanted) if entry.kind == REGULAR else []}  # fmt: skip
+        if not failure and wanted and digests.differ(entry.expected, named["digests"]):
+            failure = digests.NOT_AS_LISTED
         if not failure:
             try:
                 give(folder, entry, its, overwrite, keep)
@@ -178,5 +183,7 @@ def unpack(content, folder, overwrite=False, keep=0):
                 failure = REFUSED if error.errno == errno.EOPNOTSUPP else UNWRITABLE
         if failure:
             done.note(entry.path, failure)
+        elif wanted and entry.kind in (REGULAR, HARD_LINK):
+            done.digests.append(named)
     os.sync()
     return done

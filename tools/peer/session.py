@@ -46,6 +46,7 @@ class Abilities:
     reed_solomon: bool = False  # the source may send parity (1.12)
     parts: bool = True  # as a source: to send only what is wanted (2.1.6)
     echoes: bool = True  # as a destination that was called: to reflect them (1.13)
+    digests: bool = True  # likewise: to compute those that archives ask for (2.18)
     parity_demanded: bool = False  # there is no session without; only an initiator says so
     learn_address: bool = False  # we only call, and send from other ports than we say (1.10); an R of ours cannot learn
 
@@ -75,6 +76,7 @@ class Terms:
     reed_solomon: bool = False
     parts: bool = False
     echoes: bool = False
+    digests: bool = False
 
     @property
     def crc(self):
@@ -297,14 +299,15 @@ class Session:
         extent = 1 << (extent.bit_length() - 1)
         parts = asked.parts and own.parts and asked.role == 2
         echoes = asked.echoes and own.echoes and asked.role == 1 and asked.discard
+        asks_digests = asked.digests and own.digests and asked.role == 1
         self.terms = Terms(lanes, chunk // 4 * 4, extent, 16 * extent, kinds[0], min(asked.rate_bps_max, own.rate_bps),
                            theirs[family], list(asked.udp_ports)[:lanes], asked.discard, protection, coded, parts,
-                           echoes)  # fmt: skip
+                           echoes, asks_digests)  # fmt: skip
         self.stream.send("specification_set", lanes=lanes, chunk_bytes=chunk // 4 * 4, extent_bytes=extent,
                          partition_bytes=self.terms.partition_bytes, crc_kind=kinds[0], rate_bps=self.terms.rate_bps,
                          udp_checksum=asked.udp_checksum_needed or family == 1, data_ip=mine[family],
                          udp_ports=own.ports[:lanes], protection=protection, reed_solomon=coded,
-                         parity_demanded=asked.parity_demanded and coded, parts=parts, echoes=echoes)  # fmt: skip
+                         parity_demanded=asked.parity_demanded and coded, parts=parts, echoes=echoes, digests=asks_digests)  # fmt: skip
 
     # ---- lanes ------------------------------------------------------------------------------------
 

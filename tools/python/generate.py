@@ -14,7 +14,7 @@ PROTO = pathlib.Path(__file__).resolve().parents[2] / "control/proto"
 
 
 # Fields of TransferOptions that are no options: `top` goes with a path, and of the others Options makes what people write.
-NO_OPTIONS = {"rules", "names", "local_files", "top", "lease", "part"}
+NO_OPTIONS = {"rules", "names", "local_files", "top", "lease", "part", "expected"}
 TYPES = {"BOOL": ("bool", "False"), "STRING": ("str", '""'), "DOUBLE": ("float", "0.0")}
 
 HEAD = '''"""The options of a transfer, as control/proto/api.proto has them. Made by generate.py."""

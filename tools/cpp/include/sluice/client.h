@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -63,7 +64,8 @@ struct File {
   bool done = false;
   std::string digest_source;  // hex, empty until known
   std::string digest_destination;
-  uint32_t names = 1;  // of a pack of small files: how many are in it
+  uint32_t names = 1;                               // of a pack of small files: how many are in it
+  std::map<std::string, std::string> digests = {};  // that were asked for: kind, such as "sha256", and hex
 };
 
 // A session as it stands. The whole of it is `Session` of control/proto/api.proto.

@@ -1,12 +1,12 @@
 // Against values that others published: RFC 1321, FIPS 180-4's examples, the BLAKE3 test vectors, RFC 3720.
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/manifest/digest.h"
+#include "control/hash/digest.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-namespace sluice::manifest {
+namespace sluice::digests {
 namespace {
 
 std::string digest_of(Kind kind, const std::string& text, size_t piece = 1) {
@@ -60,4 +60,4 @@ TEST(Kinds, AreKnownByOtherProgramsNames) {
 }
 
 }  // namespace
-}  // namespace sluice::manifest
+}  // namespace sluice::digests

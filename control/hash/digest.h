@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "tools/manifest/kind.h"
+#include "control/digests/kind.h"
 
-namespace sluice::manifest {
+namespace sluice::digests {
 
 class Digest {
  public:
@@ -22,4 +22,4 @@ class Digest {
 // kConfiguration: this program, or this host's OpenSSL, has none of that kind.
 Result<std::unique_ptr<Digest>> begin_digest(Kind kind);
 
-}  // namespace sluice::manifest
+}  // namespace sluice::digests

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/manifest/digest.h"
+#include "control/hash/digest.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -7,10 +7,10 @@
 #include "dataplane/crc/adler32.h"
 #include "dataplane/crc/crc.h"
 #ifdef SLUICE_BLAKE3
-#include "tools/manifest/blake3/blake3_c.h"
+#include "control/hash/blake3/blake3_c.h"
 #endif
 
-namespace sluice::manifest {
+namespace sluice::digests {
 namespace {
 
 std::string hex_of(const unsigned char* bytes, size_t count) {
@@ -125,4 +125,4 @@ Result<std::unique_ptr<Digest>> begin_digest(Kind kind) {
   return std::unique_ptr<Digest>(std::move(digest));
 }
 
-}  // namespace sluice::manifest
+}  // namespace sluice::digests

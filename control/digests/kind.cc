@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/manifest/kind.h"
+#include "control/digests/kind.h"
 
 #include <algorithm>
 
 #include "dataplane/base/text.h"
 
-namespace sluice::manifest {
+namespace sluice::digests {
 namespace {
 
 struct KindRow {
@@ -59,4 +59,24 @@ Result<std::vector<Kind>> parse_kinds(std::string_view list) {
   return kinds;
 }
 
-}  // namespace sluice::manifest
+Mask mask_of(const std::vector<Kind>& kinds) {
+  Mask mask = 0;
+  for (const Kind kind : kinds) mask |= bit_of(kind);
+  return mask;
+}
+
+std::vector<Kind> kinds_of(Mask mask) {
+  std::vector<Kind> kinds;
+  for (const Kind kind : kKinds) {
+    if ((mask & bit_of(kind)) != 0) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+std::string names_of(Mask mask) {
+  std::string text;
+  for (const Kind kind : kinds_of(mask)) text += (text.empty() ? "" : ", ") + std::string(name_of(kind));
+  return text;
+}
+
+}  // namespace sluice::digests

@@ -1,0 +1,94 @@
+// Digests that archives ask for: computed of what is stored, before it gets its name; and what the source
+// hears of them.
+//
+// A file that is an object of its own is read for them once it is whole and synced; the names of a pack are
+// summed in memory while they are unpacked (control/exports/unpack.h). The session's own CRC needs neither.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/destination/destination_end.h"
+
+namespace sluice::transfer {
+namespace {
+
+constexpr size_t kBytesPerMessage = 256U << 10;  // of names and values, about
+
+digests::Mask own_kind(wire::CrcKind kind) {
+  return kind == wire::CrcKind::kCrc64Ecma ? bit_of(digests::Kind::kCrc64)
+         : kind == wire::CrcKind::kCrc32c  ? bit_of(digests::Kind::kCrc32c)
+                                           : 0;
+}
+
+size_t bytes_of(const digests::Named& name) {
+  size_t bytes = name.path.size() + name.target.size() + sizeof(name);
+  for (const digests::Value& value : name.values) bytes += value.hex.size();
+  return bytes;
+}
+
+}  // namespace
+
+digests::Mask DestinationEnd::to_digest(ObjectId object) const {
+  if (files_.discards() || catalog().packed(object)) return 0;
+  return catalog().files_of(object).front().digests.wanted & ~own_kind(agreement_.crc_kind) &
+         digests::kAllKinds;
+}
+
+// `read`: of the bytes that the disk gave back.
+Status DestinationEnd::take_digests(ObjectId object, const digests::Values& read) {
+  if (files_.discards() || catalog().packed(object)) return {};
+  catalog::File& file = files_.catalog().files_of(object).front();
+  if (file.digests.wanted == 0) return {};
+  digests::Named named{.path = {}, .size_bytes = file.size_bytes, .target = {}, .values = read};
+  if (const digests::Mask own = own_kind(agreement_.crc_kind) & file.digests.wanted; own != 0) {
+    const digests::Kind kind = digests::kinds_of(own).front();
+    const uint64_t sum = receiver_->digest(object);
+    named.values.push_back(
+        {.kind = kind,
+         .hex = kind == digests::Kind::kCrc64 ? fmt::format("{:016x}", sum) : fmt::format("{:08x}", sum)});
+    std::ranges::sort(named.values, {}, &digests::Value::kind);
+  }
+  file.digests.found = {std::move(named)};
+  return fits_list(object) ? Status() : Status(unlike_list(object));
+}
+
+bool DestinationEnd::fits_list(ObjectId object) const {
+  const digests::Digested& its = catalog().files_of(object).front().digests;
+  return its.found.empty() || digests::difference(its.expected, its.found.front().values).empty();
+}
+
+Error DestinationEnd::unlike_list(ObjectId object) const {
+  const digests::Digested& its = catalog().files_of(object).front().digests;
+  return {ErrorCode::kIntegrity,
+          fmt::format("{}: differs from the list: {}; nothing of it was stored", catalog().shown(object),
+                      digests::difference(its.expected, its.found.front().values))};
+}
+
+void DestinationEnd::note_digest_progress(const ObjectReadBack& event, Effects& out) {
+  if (to_digest(event.object) == 0) return;
+  digesting_.took_ns += event.took_ns;
+  digesting_.bytes[event.object] = event.range.end();
+  if (!agreement_.abilities.has(Ability::kDigests)) return;
+  say(DigestProgress{.object = event.object, .bytes = event.range.end(), .took_ns = event.took_ns}, out);
+}
+
+// Before it is called done, on each stream on which that is said.
+void DestinationEnd::say_digests(ObjectId object, LegId leg, Effects& out) const {
+  if (!agreement_.abilities.has(Ability::kDigests) || files_.discards()) return;
+  const std::vector<digests::Named>& found = catalog().files_of(object).front().digests.found;
+  NameDigests part{.object = object};
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < found.size(); ++i) {
+    if (part.names.size() == kNamesPerDigests || bytes > kBytesPerMessage) {
+      say_on(leg, std::exchange(part, {.object = object, .first = i}), out);
+      bytes = 0;
+    }
+    bytes += bytes_of(found[i]);
+    part.names.push_back(found[i]);
+  }
+  part.last = true;
+  say_on(leg, std::move(part), out);
+}
+
+}  // namespace sluice::transfer

@@ -1,0 +1,239 @@
+# Digests and lists of transfers: --digest, --manifest, --write-manifest; beside hashlib, coreutils, and what
+# `sluice verify --write-manifest` reads at rest.
+# SPDX-License-Identifier: Apache-2.0
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import zlib
+
+import pytest
+from harness import find_binaries, wait_until
+from partings import begin_long
+from transfers import (EXISTS, INTEGRITY, MIB, PARTIAL, USAGE, as_before, ended_session, finish, forget,
+                       make_file, refused)  # fmt: skip
+
+KINDS = ["adler32", "crc32c", "crc64", "blake3", "md5", "sha1", "sha256", "sha512"]
+ALL = ",".join(KINDS)
+
+
+@pytest.fixture(scope="module")
+def pair(make_pair):
+    return make_pair(bytes_needed=1 << 30, settings={"control": {"stall_timeout_s": 5, "sync_lag_ms": 100}})
+
+
+@pytest.fixture(autouse=True)
+def clean(pair):
+    yield
+    as_before(pair)
+
+
+def at_rest(path, tmp_path, digests=ALL):
+    """What `sluice verify` reads: name -> kind -> digits."""
+    out = tmp_path / "at-rest"
+    subprocess.run([find_binaries() / "sluice", "verify", path, "--write-manifest", out, "--digest", digests, "--overwrite",
+                    "--manifest-format", "tag"], check=True, capture_output=True)  # fmt: skip
+    found = {}
+    for line in out.read_text().splitlines():
+        kind, _, rest = line.partition(" (")
+        name, _, digits = rest.rpartition(") = ")
+        found.setdefault(name, {})[kind.lower()] = digits
+    return found
+
+
+def sums(path):
+    content = path.read_bytes()
+    made = {kind: hashlib.new(kind, content).hexdigest() for kind in ("md5", "sha1", "sha256", "sha512")}
+    return {**made, "adler32": f"{zlib.adler32(content):08x}"}
+
+
+def told(node, session):
+    """As JSON of `session show` has it: of each file that came by itself."""
+    return [file["digests"] for file in node.json("session", "show", session)[1]["files"]]
+
+
+def write_list(path, tree, program="sha256sum"):
+    names = sorted(str(each.relative_to(tree)) for each in tree.rglob("*") if each.is_file() and not each.is_symlink())
+    path.write_bytes(subprocess.run([program, *names], cwd=tree, check=True, capture_output=True).stdout)
+
+
+def make_tree(folder, name="run"):
+    """Large files, small ones, which travel in packs, odd names, an empty file, a link and a hard link."""
+    top = folder / name
+    (top / "sub/deep").mkdir(parents=True)
+    for at in range(40):
+        (top / f"sub/small{at}").write_bytes(os.urandom(at * 97))
+    (top / "sub/deep/odd\nname").write_bytes(b"odd")
+    (top / "large.bin").write_bytes(os.urandom(3 * MIB + 17))
+    (top / "other.bin").write_bytes(os.urandom(2 * MIB))
+    (top / "empty").touch()
+    os.link(top / "large.bin", top / "sub/hard")
+    (top / "link").symlink_to("large.bin")
+    return top
+
+
+# ---- digests -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("push_it", [True, False], ids=["send", "get"])
+@pytest.mark.parametrize("size", [0, 5 * MIB + 321])
+def test_each_kind_of_a_file(pair, tmp_path, push_it, size):
+    source = make_file(pair.a if push_it else pair.b, size)
+    target = (pair.b if push_it else pair.a).export() / "got.bin"
+    words = ("send", source, "b:data/got.bin") if push_it else ("get", f"b:{source}", target)
+    code, session, error = pair.a.json(*words, "--digest", ALL)
+    assert code == 0, error
+    (found,) = [file["digests"] for file in session["files"]]
+    assert set(found) == set(KINDS)
+    assert {kind: found[kind] for kind in sums(target)} == sums(target)
+    assert at_rest(target, tmp_path) == {"got.bin": found}
+    destination = pair.b if push_it else pair.a
+    assert told(destination, session["id"]) == [found]
+    assert size == 0 or session["digest_s"] > 0
+    statement = json.loads(json.loads(pair.a.must("receipt", session["id"]).stdout)["statement"])
+    assert statement["files"][0]["digests"] == found
+    text = pair.a.must("session", "show", session["id"]).stdout
+    assert all(f"{kind} {found[kind]}" in text for kind in KINDS)
+    forget(source, target)
+
+
+def test_the_kind_of_the_session_needs_no_pass(pair):
+    source = make_file(pair.a, 4 * MIB)
+    code, session, error = pair.a.json("send", source, "b:data/", "--digest", "crc64")
+    assert code == 0, error
+    (file,) = session["files"]
+    assert file["digests"] == {"crc64": file["digest_destination"]} and session["digest_s"] == 0
+    forget(source)
+
+
+@pytest.mark.parametrize("push_it", [True, False], ids=["send", "get"])
+def test_a_tree_and_the_list_of_it(pair, tmp_path, push_it):
+    giver, taker = (pair.a, pair.b) if push_it else (pair.b, pair.a)
+    tree = make_tree(giver.export())
+    sums_file = tmp_path / "SHA256SUMS"
+    words = ("send", tree, "b:data/") if push_it else ("get", f"b:{tree}", pair.a.export())
+    pair.a.must(*words, "--write-manifest", sums_file)
+    checked = subprocess.run(["sha256sum", "--check", "--strict", sums_file], cwd=taker.export(), capture_output=True)
+    assert checked.returncode == 0, checked.stdout
+    regular = [path for path in tree.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert len(checked.stdout.splitlines()) == len(regular) == 45
+    refused(pair.a.sluice(*words, "--overwrite", "--write-manifest", sums_file, "--manifest-format", "nonsense"), USAGE, "nonsense")
+    both = tmp_path / "both"
+    pair.a.must(*words, "--overwrite", "--write-manifest", both, "--digest", "blake3,crc32c")
+    assert subprocess.run([find_binaries() / "sluice", "verify", taker.export(), "--against", both]).returncode == 0
+    assert both.read_bytes().count(b"BLAKE3 (") == 45
+
+
+# ---- a list that is there --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("push_it", [True, False], ids=["send", "get"])
+def test_what_a_list_wants_otherwise_keeps_what_stood_there(pair, tmp_path, push_it):
+    giver, taker = (pair.a, pair.b) if push_it else (pair.b, pair.a)
+    source, target = make_file(giver, 3 * MIB), taker.export() / "kept.bin"
+    target.write_bytes(b"as before")
+    listed = tmp_path / "list"
+    words = ("send", source, "b:data/kept.bin") if push_it else ("get", f"b:{source}", target)
+    listed.write_text(f"{hashlib.sha256(b'else').hexdigest()}  {source.name}\n")
+    refused(pair.a.sluice(*words, "--overwrite", "--manifest", listed), INTEGRITY, "the list has", "kept.bin")
+    assert target.read_bytes() == b"as before"
+    write_list(listed, source.parent)
+    lines = [line for line in listed.read_text().splitlines() if line.endswith(source.name)]
+    listed.write_text("\n".join(lines) + "\n")
+    done = pair.a.must(*words, "--overwrite", "--manifest", listed)
+    assert "1 good, 0 differ, 0 missing, 0 extra" in done.stderr
+    assert target.read_bytes() == source.read_bytes()
+    forget(source, target)
+
+
+@pytest.mark.parametrize("push_it", [True, False], ids=["send", "get"])
+def test_a_tree_against_its_list(pair, tmp_path, push_it):
+    giver, taker = (pair.a, pair.b) if push_it else (pair.b, pair.a)
+    tree = make_tree(giver.export())
+    listed = tmp_path / "list"
+    write_list(listed, tree, "md5sum")
+    words = ("send", tree, "b:data/") if push_it else ("get", f"b:{tree}", pair.a.export())
+    code, session, error = pair.a.json(*words, "--manifest", listed)
+    assert code == 0, error
+    assert (session["manifest"]["good"], session["manifest"]["problems"]) == (45, [])
+    shutil.rmtree(taker.export() / tree.name)
+
+    # Two that are otherwise than the list has them, one that it has and the tree lacks, one that it lacks.
+    (tree / "large.bin").write_bytes(b"x" * (3 * MIB))
+    (tree / "sub/small7").write_bytes(b"y" * 12)
+    (tree / "sub/small8").unlink()
+    (tree / "new").write_bytes(b"z")
+    there = taker.export() / tree.name
+    (there / "sub").mkdir(parents=True)
+    (there / "sub/small7").write_bytes(b"old")
+    code, session, error = pair.a.json(*words, "--overwrite", "--manifest", listed)
+    assert code == PARTIAL, error
+    found = {(one["problem"], one["name"]) for one in session["manifest"]["problems"]}
+    assert {("differs", "run/large.bin"), ("differs", "run/sub/small7"), ("missing", "sub/small8"), ("extra", "run/new")} <= found
+    assert (there / "sub/small7").read_bytes() == b"old" and not (there / "large.bin").exists()
+    assert (there / "sub/small9").read_bytes() == (tree / "sub/small9").read_bytes()
+
+
+def test_a_name_that_does_not_come_is_no_success(pair, tmp_path):
+    source = make_file(pair.a, MIB)
+    listed = tmp_path / "list"
+    digits = hashlib.sha256(source.read_bytes()).hexdigest()
+    listed.write_text(f"{digits}  {source.name}\n{digits}  other\n")
+    result = pair.a.sluice("send", source, "b:data/", "--manifest", listed)
+    assert result.returncode == INTEGRITY and "other: missing" in result.stderr
+    forget(source)
+
+
+def test_lists_that_are_none_are_refused_at_once(pair, tmp_path):
+    source = make_file(pair.a, 1000)
+    listed = tmp_path / "list"
+    listed.write_text("no list at all\n")
+    words = ("send", source, "b:data/")
+    refused(pair.a.sluice(*words, "--manifest", listed), USAGE, "list:1")
+    refused(pair.a.sluice(*words, "--manifest", tmp_path / "none"), USAGE, "--manifest")
+    refused(pair.a.sluice(*words, "--digest", "sha3"), USAGE, "sha3")
+    refused(pair.a.sluice("send", source, "b:null:", "--digest", "md5"), USAGE, "null:")
+    refused(pair.a.sluice(*words, "--write-manifest", listed), EXISTS, "list")
+    refused(pair.a.sluice(*words, "--manifest", listed, "--detach"), USAGE, "--detach")
+    assert list(pair.b.export().iterdir()) == []
+    forget(source)
+
+
+# ---- after an interruption ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("daemon", ["control", "dataplane"])
+@pytest.mark.parametrize("victim", ["a", "b"])
+def test_digests_after_a_daemon_was_killed(pair, tmp_path, victim, daemon):
+    process, session, source, target = begin_long(pair, True, "--digest", "sha256,blake3")
+    node = getattr(pair, victim)
+    getattr(node, daemon).kill()
+    if (victim, daemon) == ("a", "control"):
+        finish(process)
+    node.start_control() if daemon == "control" else node.start_dataplane()
+    end = ended_session(pair.a, session)
+    assert end["state"] == "succeeded", end["error"]
+    wait_until(lambda: pair.b.json("session", "show", session)[1]["state"] == "succeeded", 30, "b knows its end")
+    (found,) = at_rest(target, tmp_path, "sha256,blake3").values()
+    for each in pair.nodes:
+        assert told(each, session) == [found], each.name
+    finish(process)
+    forget(source, target)
+
+
+def test_a_control_killed_while_the_destination_reads(pair, tmp_path):
+    """Whatever it was about: the digests are of what stands there."""
+    source = make_file(pair.a, 96 * MIB)
+    target = pair.b.export() / source.name
+    process = pair.a.popen("send", source, "b:data/", "--digest", "md5,sha512")
+    wait_until(lambda: pair.b.sessions() and pair.b.sessions()[-1]["bytes_done"] > 60 * MIB, 60, "most is there")
+    pair.b.control.kill()
+    pair.b.start_control()
+    session = pair.b.sessions()[-1]["id"]
+    end = ended_session(pair.a, session)
+    assert end["state"] == "succeeded", end["error"]
+    finish(process)
+    (found,) = at_rest(target, tmp_path, "md5,sha512").values()
+    assert told(pair.a, session) == [found]
+    forget(source, target)
