@@ -175,7 +175,7 @@ sandbox::ControlNeeds needs_of(const config::Node& node, bool removes) {
     if (!changes && removes) needs.exports.push_back({each.path, sandbox::Access::kRemove});
   }
   // Their files are replaced by others.
-  for (const std::string& file : {node.ca_file, node.crl_file, node.addresses_file}) {
+  for (const std::string& file : {node.ca_file, node.crl_file, node.addresses_file, node.users_map_file}) {
     if (!file.empty()) needs.authorities.push_back((node.directory / file).parent_path());
   }
   for (const std::string& address : {node.listen, node.metrics_listen}) {
@@ -219,6 +219,9 @@ Result<Prepared> prepare(const config::Node& node) {
   if (!lock) return lock.error();
   auto self = identity::load_of(node.directory, node.name, node.ca_domain);
   if (!self) return self.error();
+  if (!node.users_map_file.empty()) {
+    if (const auto map = identity::UserMap::load(node.users_map_file); !map) return map.error();
+  }
   auto exports = exports::Exports::open(node.exports);
   if (!exports) return exports.error();
   if (auto usable = check_state(node); !usable) return usable.error();

@@ -66,10 +66,22 @@ std::optional<Marks> StandingFiles::look() const {
   for (const char* const each : {"identity", "trusted", "trusted/former", "distrusted"}) {
     if (!mark_all(node_.directory / each, &marks)) return std::nullopt;
   }
-  for (const std::string& file : {node_.ca_file, node_.crl_file, node_.addresses_file}) {
+  for (const std::string& file :
+       {node_.ca_file, node_.crl_file, node_.addresses_file, node_.users_map_file}) {
     if (!file.empty() && !mark(AT_FDCWD, file, &marks)) return std::nullopt;
   }
   return marks;
+}
+
+Status StandingFiles::take_users(Standing* standing) {
+  if (node_.users_map_file.empty()) return {};
+  auto map = UserMap::load(node_.users_map_file);
+  if (map) users_ = std::move(*map);
+  // Nobody can be judged without one.
+  if (!users_) return map.error();
+  if (!map) standing->users_problem = map.error();
+  standing->users = users_;
+  return {};
 }
 
 Result<Standing> StandingFiles::now(steady_clock::time_point asked) {
@@ -84,9 +96,10 @@ Result<Standing> StandingFiles::now(steady_clock::time_point asked) {
   marks_.reset();
   Result<Standing> standing = load_standing(node_);
   if (!standing) return standing;
+  if (const Status users = take_users(&*standing); !users) return users.error();
   last_ = *standing;
   // A problem with a file may be one of the moment.
-  const bool whole = standing->trust->problems().empty();
+  const bool whole = standing->trust->problems().empty() && !standing->users_problem;
   if (whole && marks && changed_last_ns(*marks) + settled_after_.count() < unix_time.count())
     marks_ = std::move(marks);
   return standing;

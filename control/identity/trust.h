@@ -17,6 +17,7 @@
 #include "control/identity/addresses.h"
 #include "control/identity/authority.h"
 #include "control/identity/identity.h"
+#include "control/identity/user_map.h"
 #include "dataplane/base/config/config.h"
 
 namespace sluice::identity {
@@ -79,6 +80,9 @@ class Trust {
 struct Standing {
   std::shared_ptr<const Identity> self;
   std::shared_ptr<const Trust> trust;
+  // Of StandingFiles alone: whom peers' users are here. null: there is no [control] users_map_file.
+  std::shared_ptr<const UserMap> users = {};
+  std::optional<Error> users_problem = {};  // why `users` is one that was read before
 };
 Result<Standing> load_standing(const config::Node& node);
 // Of this node's own certificate, those that it pinned, and its authority.

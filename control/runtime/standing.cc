@@ -10,12 +10,16 @@ namespace sluice::runtime {
 namespace {
 
 // Anybody who calls makes this look: what was told is not told again.
-void tell_problems(Services& services, const identity::Trust& trust) {
-  std::string told;
-  for (const Error& problem : trust.problems()) told += problem.message + "; ";
-  if (told != services.trust_problems && !told.empty())
-    log::of(log::kPeer)->warn("{}whoever is known by these alone is not trusted, or not found", told);
-  services.trust_problems = std::move(told);
+void tell_problems(Services& services, const identity::Standing& standing) {
+  std::string trust;
+  for (const Error& problem : standing.trust->problems()) trust += problem.message + "; ";
+  const std::string users = standing.users_problem ? standing.users_problem->message : "";
+  if (trust + users == services.trust_problems) return;
+  services.trust_problems = trust + users;
+  if (!trust.empty())
+    log::of(log::kPeer)->warn("{}whoever is known by these alone is not trusted, or not found", trust);
+  if (!users.empty())
+    log::of(log::kPeer)->error("{}; the map of users that was read before counts until then", users);
 }
 
 }  // namespace
@@ -25,7 +29,7 @@ asio::awaitable<Result<identity::Standing>> standing_now(std::shared_ptr<Service
   Result<identity::Standing> standing = co_await services->pool.wait_for(std::move(load));
   if (!standing) co_return standing;
   DCHECK(standing->self && standing->trust, "a standing is whole");
-  tell_problems(*services, *standing->trust);
+  tell_problems(*services, *standing);
   if (standing->self->fingerprint != services->self->fingerprint)
     log::of(log::kPeer)
         ->info("this node has a new key: {} in place of {}", standing->self->fingerprint,

@@ -56,7 +56,7 @@ ARROWS = {
                     "control/destination"} | _DECIDES,
     "control/transfer": {"dataplane/base", "dataplane/core", "dataplane/board"} | _TRANSFER | _DECIDES,
     "control/attach": _PLAIN | {"control/async", "control/board"},
-    "control/identity": _BASE | {"dataplane/core"},
+    "control/identity": _BASE | {"dataplane/core", "control/names"},
     "control/grant": _BASE | {"control/identity", "control/peer", "control/proto", "control/words"},
     "control/lease": {"dataplane/base", "control/words"},
     "control/site": _BASE | {"control/identity", "control/proto"},

@@ -223,6 +223,11 @@ class Reader {
                   format_size(extents_bytes) + "); raise it, or lower extents_per_worker");
     if (node_.ca_file.empty() && !(node_.crl_file + node_.ca_domain).empty())
       fail(0, "[control] has crl_file or ca_domain without ca_file; set ca_file, or remove them");
+    if (node_.users_group.empty() && !node_.users_map_file.empty())
+      fail(0,
+           "[control] users_map_file without users_group: files are opened as members of that group alone; "
+           "set "
+           "users_group, or remove users_map_file");
     const bool sockets = node_.device == kSocketDevice;
     if (!sockets && node_.address4.empty() && node_.address6.empty())
       fail(0, "[port] has a device but no address; set address4 or address6");

@@ -86,6 +86,7 @@ struct Node {
   std::string readers_group;            // may open readers_socket(); empty: there is none
   std::string users_group;              // may open users_socket(); empty: there is none
   uint64_t users_uid_min = 1000;        // of those who may send as themselves
+  std::string users_map_file;           // which of them peers' users are; empty: none
   std::string ca_file;                  // whoever has a certificate of it is a peer; empty: pinned keys alone
   std::string crl_file;                 // what it has revoked; empty: nothing
   std::string ca_domain;                // of the names that it may give; empty: they have none

@@ -209,6 +209,10 @@ TEST(Config, KeysThatDoNotFitTogetherAreRefused) {
                        "routes of the host"));
   EXPECT_TRUE(contains(problem_of(with_name("[port]\ndevice = \"\"\n")), "udp"));
   EXPECT_TRUE(contains(problem_of(with_name("[transfer]\npartition_bytes = 1048577\n")), "multiple"));
+  EXPECT_TRUE(contains(problem_of(with_name("[control]\nusers_map_file = \"/etc/sluice/users.map\"\n")),
+                       "users_map_file without users_group"));
+  EXPECT_TRUE(contains(
+      problem_of(with_name("[control]\nusers_group = \"u\"\nusers_map_file = \"users.map\"\n")), "absolute"));
 }
 
 TEST(Config, AFallbackIsForDevicesThatCanVanish) {

@@ -30,6 +30,14 @@ const Key kTrustKeys[] = {
      .meaning = "Least number of a user who may: those below are accounts of the system (UID_MIN of "
                 "`/etc/login.defs`). Root is never one."},
     {.section = "control",
+     .name = "users_map_file",
+     .field = &Node::users_map_file,
+     .allowed = "absolute path of a file, or empty",
+     .meaning =
+         "Which of them a peer's user is here: a line `USER@NODE LOCAL` for each. It is read anew when it "
+         "changes; empty: what peers send belongs to this node.",
+     .text_problem = optional_path_problem},
+    {.section = "control",
      .name = "ca_file",
      .field = &Node::ca_file,
      .allowed = "absolute path of a file, or empty",

@@ -29,7 +29,7 @@ struct DataplaneNeeds {
 
 struct ControlNeeds {
   std::filesystem::path node;  // read
-  // Directories of ca_file, crl_file and addresses_file, read.
+  // Directories of ca_file, crl_file, addresses_file and users_map_file, read.
   std::vector<std::filesystem::path> authorities;
   std::filesystem::path run;  // its sockets are made there
   std::filesystem::path state;
