@@ -272,6 +272,9 @@ api::Session to_api(const transfer::View& view) {
   if (view.asker.user) {
     session.set_user(base::printable(view.asker.user->name));
     session.set_uid(view.asker.user->uid);
+  } else if (view.asker.mapped) {
+    session.set_user(transfer::mapped_text(*view.asker.mapped, view.peer));
+    session.set_uid(view.asker.mapped->user.uid);
   }
   if (view.asker.local_files) {
     api::LocalFiles* const local = session.mutable_local_files();

@@ -56,6 +56,25 @@ TEST(Audit, ASessionsEndIsOneLineThatSaysWhoMovedWhat) {
   EXPECT_EQ(json["files"][0]["digest"], "aa");
 }
 
+TEST(Audit, WhoOfAPeerItWasAndWhomThatIsHere) {
+  transfer::View view = ended_view(0);
+  view.asker.mapped = transfer::Mapped{.user = {.uid = 1001, .name = "asmith"}, .peer_user = "alice"};
+  const Json ended = Json::parse(session_ended(view, kNow));
+  const Json begun = Json::parse(session_begun("0123456789abcdef0123456789abcdef", transfer::Role::kUnknown,
+                                               false, "beta", {}, kNow, "", view.asker.mapped));
+  for (const Json& json : {ended, begun}) {
+    EXPECT_EQ(json["asked_by"], "peer");
+    EXPECT_EQ(json["user"], "asmith");
+    EXPECT_EQ(json["uid"], 1001);
+    EXPECT_EQ(json["peer_user"], "alice");
+  }
+  const Json refused = Json::parse(user_refused("0123456789abcdef0123456789abcdef", "beta", "eve\n",
+                                                {ErrorCode::kPeerUntrusted, "why"}, kNow));
+  EXPECT_EQ(refused["event"], "user_refused");
+  EXPECT_EQ(refused["peer_user"], "eve?");
+  EXPECT_EQ(refused["result"], "peer_untrusted");
+}
+
 TEST(Audit, AFailureIsNamed) {
   transfer::View view = ended_view(0);
   view.error = Error{ErrorCode::kIntegrity, "digests differ\nreally"};

@@ -27,6 +27,13 @@ void put_asker(Json& json, bool of_this_node, const std::optional<transfer::User
   json["uid"] = user->uid;
 }
 
+void put_mapped(Json& json, const std::optional<transfer::Mapped>& mapped) {
+  if (!mapped) return;
+  json["user"] = base::printable(mapped->user.name);
+  json["uid"] = mapped->user.uid;
+  json["peer_user"] = base::printable(mapped->peer_user);
+}
+
 std::string_view role_name(transfer::Role role) {
   return role == transfer::Role::kSource        ? "source"
          : role == transfer::Role::kDestination ? "destination"
@@ -62,14 +69,25 @@ std::string refused(std::string_view event, std::string_view id, std::string_vie
 
 std::string session_begun(std::string_view id, transfer::Role role, bool initiator, std::string_view peer,
                           const std::optional<transfer::User>& user, int64_t now_unix_ns,
-                          std::string_view ordered_by) {
+                          std::string_view ordered_by, const std::optional<transfer::Mapped>& mapped) {
   Json json = begun("session_begun", now_unix_ns);
   json["session"] = id;
   put_asker(json, initiator, user);
+  put_mapped(json, mapped);
   // What somebody who calls wants is not known yet.
   if (role != transfer::Role::kUnknown) json["role"] = role_name(role);
   json["peer"] = peer;
   if (!ordered_by.empty()) json["ordered_by"] = ordered_by;
+  return line(json);
+}
+
+std::string user_refused(std::string_view id, std::string_view peer, std::string_view peer_user,
+                         const Error& error, int64_t now_unix_ns) {
+  Json json = begun("user_refused", now_unix_ns);
+  json["session"] = id;
+  json["peer"] = peer;
+  json["peer_user"] = base::printable(peer_user);
+  put_error(json, &error);
   return line(json);
 }
 
@@ -107,6 +125,7 @@ std::string session_ended(const transfer::View& view, int64_t now_unix_ns) {
   Json json = begun("session_ended", now_unix_ns);
   json["session"] = view.id;
   put_asker(json, view.asker.of_this_node, view.asker.user);
+  put_mapped(json, view.asker.mapped);
   json["role"] = role_name(view.role);
   json["peer"] = view.peer;
   if (!view.asker.ordered_by.empty()) json["ordered_by"] = view.asker.ordered_by;

@@ -16,10 +16,15 @@ namespace sluice::audit {
 
 inline constexpr size_t kFilesTold = 100;  // of a session that has ended
 
-// `user`: of this host, who asked as himself; nothing: an operator, or a peer.
+// `user`: of this host, who asked as themselves; nothing: an operator, or a peer. `mapped`: of a peer, whom
+// its user is here.
 std::string session_begun(std::string_view id, transfer::Role role, bool initiator, std::string_view peer,
                           const std::optional<transfer::User>& user, int64_t now_unix_ns,
-                          std::string_view ordered_by = {});
+                          std::string_view ordered_by = {},
+                          const std::optional<transfer::Mapped>& mapped = {});
+// A user of `peer` may not use this node. `peer_user` empty: an operator.
+std::string user_refused(std::string_view id, std::string_view peer, std::string_view peer_user,
+                         const Error& error, int64_t now_unix_ns);
 // This node has ordered a transfer of two others.
 std::string order_begun(std::string_view id, std::string_view source, std::string_view destination,
                         int64_t now_unix_ns);

@@ -1,5 +1,4 @@
 // From rows.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -115,7 +114,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.selection = selection::selection_of(from);
   to.selection.keep = selection::Keep::of(from.keep());
   to.selection.part = peer::part_of(from);
-  if (from.has_user()) to.user = transfer::User{.uid = from.user().uid(), .name = from.user().name()};
+  if (from.has_user()) to.user = user_of(from.user());
   if (from.has_local_files()) {
     const LocalFiles& local = from.local_files();
     to.local_files = transfer::LocalFiles{
@@ -191,6 +190,7 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
   if (from.has_ordered()) to.ordered = ordered_of(from.ordered());
   if (from.has_lease()) to.lease = peer::lease_of(from.lease());
   if (from.has_moved()) to.moved = moved_of(from.moved());
+  if (from.has_mapped()) to.mapped = mapped_of(from.mapped());
   Request asked;
   if (!request.empty() && !asked.ParseFromString(request)) return std::nullopt;
   if (!request.empty() || from.has_request()) {

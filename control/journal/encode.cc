@@ -1,5 +1,4 @@
 // To rows.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "control/journal/codec.h"
 #include "control/journal/digest_rows.h"
@@ -123,6 +122,7 @@ std::string encode(const transfer::Record& record) {
   if (record.ordered) put(*record.ordered, to.mutable_ordered());
   if (record.lease) peer::put_lease(*record.lease, to.mutable_lease());
   if (record.moved) put(*record.moved, to.mutable_moved());
+  if (record.mapped) put(*record.mapped, to.mutable_mapped());
   return to.SerializeAsString();
 }
 
@@ -136,10 +136,7 @@ std::string encode(const transfer::Request& request) {
   put(request.options, &to);
   to.set_source_bytes(request.source_bytes);
   put_expected(request, &to);
-  if (request.user) {
-    to.mutable_user()->set_uid(request.user->uid);
-    to.mutable_user()->set_name(request.user->name);
-  }
+  if (request.user) put(*request.user, to.mutable_user());
   if (request.local_files) {
     LocalFiles* const local = to.mutable_local_files();
     local->set_uid(request.local_files->uid);

@@ -171,6 +171,7 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.ordered = std::nullopt;
   record.lease = std::nullopt;
   record.moved = std::nullopt;
+  record.mapped = std::nullopt;  // nor by a map of users
   record.request->local_files = std::nullopt;
   record.request->expected = nullptr;
   // As request1 has it. What a row of then does not say is 0, and what it could not say is as without it.

@@ -1,5 +1,5 @@
-// The journal keeps who has ordered a session of this node, what this node has ordered of others, and where a
-// session went.
+// The journal keeps who asked for a session, who has ordered it of this node, what this node has ordered of
+// others, and where a session went.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,6 +17,22 @@ inline void put(const transfer::Granted& from, Granted* to) {
   to->set_overwrite(from.overwrite);
   to->set_bytes_max(from.bytes_max);
   to->set_end_by_unix_ns(from.end_by_unix_ns);
+}
+
+inline void put(const transfer::User& from, User* to) {
+  to->set_uid(from.uid);
+  to->set_name(from.name);
+}
+
+inline transfer::User user_of(const User& from) { return {.uid = from.uid(), .name = from.name()}; }
+
+inline void put(const transfer::Mapped& from, Mapped* to) {
+  put(from.user, to->mutable_user());
+  to->set_peer_user(from.peer_user);
+}
+
+inline transfer::Mapped mapped_of(const Mapped& from) {
+  return {.user = user_of(from.user()), .peer_user = from.peer_user()};
 }
 
 inline void put(const transfer::Ordered& from, Ordered* to) {

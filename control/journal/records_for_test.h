@@ -36,9 +36,10 @@ template <> struct Count<transfer::Ordered> : Fields<4> {};
 template <> struct Count<transfer::SignedGrant> : Fields<3> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
 template <> struct Count<transfer::Lease> : Fields<2> {};
+template <> struct Count<transfer::Mapped> : Fields<2> {};
 template <> struct Count<transfer::Moved> : Fields<4> {};
 template <> struct Count<transfer::SignedMove> : Fields<3> {};
-template <> struct Count<transfer::Record> : Fields<17> {};
+template <> struct Count<transfer::Record> : Fields<18> {};
 template <> struct Count<transfer::Request> : Fields<8> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
 template <> struct Count<transfer::Summary> : Fields<19> {};
@@ -164,7 +165,8 @@ inline transfer::Record sample_record(const std::string& id, int64_t started_uni
           .moved = transfer::Moved{.move = {.move = "\xff", .signature = "c2ln", .certificate = "PEM"},
                                    .from = "alpha",
                                    .to = "gamma",
-                                   .epoch = 1ULL << 60}};
+                                   .epoch = 1ULL << 60},
+          .mapped = transfer::Mapped{.user = {.uid = ~0U - 1, .name = "asmith"}, .peer_user = "al\xffice"}};
 }
 
 inline selection::FilePart sample_part() {

@@ -25,6 +25,7 @@ Hello Handshake::first_word() const {
   Hello hello = make_hello(around_.job.id);
   hello.known = around_.job.began;
   hello.share = around_.job.share();
+  hello.user = around_.job.user_to_say();
   hello.leg = around_.number;
   if (around_.job.initiator && around_.job.granted) hello.grant = around_.job.granted->grant;
   if (around_.job.initiator) hello.lease = around_.job.lease;

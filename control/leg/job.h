@@ -17,8 +17,8 @@
 
 namespace sluice::transfer {
 
-// A number that stands for the user who asked for a session. Other nodes learn nothing else of that user.
-// 0: an operator or a peer asked.
+// A number that stands for the user who asked for a session. Beside the user's name (docs/WIRE.md 2.19),
+// other nodes learn nothing else. 0: an operator or a peer asked.
 inline uint32_t share_of(const std::optional<Request>& request) {
   if (!request || !request->user) return 0;
   const uint64_t mixed = (uint64_t{request->user->uid} + 1) * 0x9E3779B97F4A7C15;
@@ -33,6 +33,7 @@ struct Job {
   std::optional<Granted> granted;  // a third node has ordered it
   std::optional<Lease> lease;
   std::optional<Moved> moved;                         // it was another node's
+  std::optional<Mapped> mapped;                       // of a peer: whom its user is here
   bool several_peers = false;                         // which all have the same data
   std::optional<std::vector<catalog::File>> sources;  // opened by whoever performs, and not yet in an end
   std::optional<Agreement> terms;                     // the first one: how the data was cut and checked
@@ -58,7 +59,16 @@ struct Job {
   const DestinationEnd* destination() const { return std::get_if<DestinationEnd>(&made); }
   bool has_end() const { return end() != nullptr; }
   uint32_t share() const { return share_of(request); }
+  // Whose session it is, as this node's control says it to peers; empty: an operator's, or a name that cannot
+  // be said.
+  std::string user_to_say() const {
+    return request && request->user && good_user_name(request->user->name) ? request->user->name : "";
+  }
   const Request* own_request() const { return initiator ? &*request : nullptr; }
+
+  // What went wrong with files of this node may be so because they are opened as a user whom its reader does
+  // not know.
+  Error with_user(Error error, const std::string& peer) const;
 
   // By this node; 0: as agreed upon.
   uint64_t rate_limit_bps() const { return rate::stricter_bps(limit_bps, ceiling_bps); }

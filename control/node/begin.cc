@@ -8,6 +8,7 @@
 #include <random>
 
 #include "control/audit/lines.h"
+#include "control/node/mapping.h"
 #include "control/runtime/export_key.h"
 #include "dataplane/base/check.h"
 #include "dataplane/base/counted.h"
@@ -16,16 +17,6 @@
 
 namespace sluice::node {
 namespace {
-
-// May he send and get as himself, and is somebody there who opens files for him?
-asio::awaitable<Status> check_user(std::shared_ptr<runtime::Services> services,
-                                   std::optional<transfer::User> user, bool outside_exports) {
-  if (!user || outside_exports) co_return Status();
-  const std::shared_ptr<exports::UserFiles> files = services->users.of(user->uid);
-  auto there = [files] { return files->there(); };
-  const async::KeyedPart threads = services->part_of_user(files->key());
-  co_return co_await threads.wait_for(std::move(there));
-}
 
 // The local paths of a wish all lie in exports, or all lie outside, and then a process waits that opens them.
 Status check_places(const runtime::Services& services, transfer::Role role, Wishes* wishes) {
@@ -154,8 +145,8 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
   // Until the session has it.
   const std::shared_ptr<exports::UserFiles> opener =
       outside_exports ? services->callers.of(wishes.local_files->uid, wishes.local_files->token) : nullptr;
-  if (const Status status = co_await check_user(services, wishes.user, outside_exports); !status)
-    co_return status.error();
+  const std::optional<transfer::User> opens = outside_exports ? std::nullopt : wishes.user;
+  if (const Status status = co_await check_user(services, opens); !status) co_return status.error();
   // Of a list only what is in the directory arrives: that is what a path with a slash behind it means.
   if (!wishes.selection.names.empty() && !wishes.sources.front().ends_with('/'))
     wishes.sources.front() += '/';

@@ -9,6 +9,7 @@
 #include "control/audit/lines.h"
 #include "control/grant/grant.h"
 #include "control/leg/negotiation.h"
+#include "control/node/mapping.h"
 #include "control/node/order_view.h"
 #include "control/runtime/standing.h"
 #include "dataplane/base/log.h"
@@ -104,6 +105,9 @@ asio::awaitable<Result<transfer::Granted>> OrderDesk::believe(CallPtr call, std:
                                                     .known = sessions_.active(id) != nullptr,
                                                     .now_unix_ns = async::unix_ns()},
                                                    *now->trust);
+  if (granted) {
+    if (const Status may = check_orders_of(granted->issuer, now->users.get()); !may) granted = may.error();
+  }
   if (!granted) sessions_.note(audit::grant_refused(id, call->peer(), granted.error(), async::unix_ns()));
   co_return granted;
 }

@@ -8,6 +8,7 @@
 #include "control/async/clock.h"
 #include "control/audit/lines.h"
 #include "control/grant/judge.h"
+#include "control/node/mapping.h"
 #include "control/peer/codec.h"
 #include "control/runtime/standing.h"
 #include "dataplane/base/check.h"
@@ -160,6 +161,24 @@ Result<std::optional<transfer::Granted>> Reception::judge(const peer::Connection
   return std::move(judged.granted);
 }
 
+asio::awaitable<Result<std::optional<transfer::Mapped>>> Reception::find_user(
+    std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello, const Known& known,
+    std::string issuer, std::shared_ptr<const identity::UserMap> map) {
+  if (!issuer.empty()) {
+    if (!hello.user.empty())
+      co_return Error{ErrorCode::kIncompatible,
+                      "the peer names a user, and an order has none: orders are operators'"};
+    if (const Status may = check_orders_of(issuer, map.get()); !may) co_return may.error();
+    co_return std::optional<transfer::Mapped>();
+  }
+  const Sessions::Task task = sessions_.active(hello.session_id);
+  const bool saved = known.saved && !transfer::has_ended(known.saved->record.state);
+  UserCall call{
+      .peer = connection->peer().name, .user = hello.user, .share = hello.share, .goes_on = task || saved};
+  if (call.goes_on) call.known = task ? task->transfer().job().mapped : known.saved->record.mapped;
+  co_return co_await map_user(services_, std::move(call), std::move(map));
+}
+
 // False: what runs under a lower epoch of its lease has not ended yet.
 asio::awaitable<Result<bool>> Reception::may_write(const peer::Connection& connection,
                                                    const transfer::Hello& hello, const Known& known) {
@@ -171,6 +190,30 @@ asio::awaitable<Result<bool>> Reception::may_write(const peer::Connection& conne
   if (!hello.lease) co_return true;
   LeaseDesk::Claim claim{.lease = *hello.lease, .holder = connection.peer().name, .goes_on = goes_on};
   co_return co_await sessions_.leases().claim(std::move(claim));
+}
+
+asio::awaitable<Result<Reception::Entry>> Reception::enter(std::shared_ptr<bool> alive,
+                                                           std::shared_ptr<peer::Connection> connection,
+                                                           const transfer::Hello& hello, const Known& known,
+                                                           std::string issuer,
+                                                           std::shared_ptr<const identity::UserMap> map) {
+  const uint64_t ended = sessions_.ended_count();
+  const auto mapped = co_await find_user(connection, hello, known, std::move(issuer), std::move(map));
+  if (!*alive || sessions_.stopping()) co_return Entry{};
+  if (!mapped) {
+    sessions_.note(audit::user_refused(hello.session_id, connection->peer().name, hello.user, mapped.error(),
+                                       async::unix_ns()));
+    co_return mapped.error();
+  }
+  const Result<bool> may = co_await may_write(*connection, hello, known);
+  if (!*alive || sessions_.stopping()) co_return Entry{};
+  if (!may) co_return may.error();
+  const Sessions::Task task = sessions_.active(hello.session_id);
+  // If it was this session that ended meanwhile, the next call hears how.
+  const bool gone = ended != sessions_.ended_count() && !task;
+  // Another call may have begun it meanwhile, for somebody else.
+  const bool others = task && task->transfer().job().mapped != *mapped;
+  co_return Entry{.later = !*may || gone || others || moves_.busy(hello.session_id), .mapped = *mapped};
 }
 
 asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
@@ -199,16 +242,17 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
       decision = {
           .kind = transfer::CallKind::kRefused, .error = room.error(), .reason = room.error().message};
   }
+  std::optional<transfer::Mapped> mapped;
   if (const bool begins =
           decision.kind == transfer::CallKind::kNew || decision.kind == transfer::CallKind::kKnown;
       begins && !hello.ended) {
-    const uint64_t ended = sessions_.ended_count();
-    const Result<bool> may = co_await may_write(*connection, hello, *known);
+    std::string issuer = *granted ? (*granted)->issuer : "";
+    const Result<Entry> entry =
+        co_await enter(alive, connection, hello, *known, std::move(issuer), now.users);
     if (!*alive || sessions_.stopping()) co_return;
-    if (!may) co_return co_await refuse(std::move(connection), may.error(), may.error().message);
-    // If it was this session that ended meanwhile, the next call hears how.
-    const bool gone = ended != sessions_.ended_count() && !sessions_.active(hello.session_id);
-    if (!*may || gone || moves_.busy(hello.session_id)) co_return co_await say_later(std::move(connection));
+    if (!entry) co_return co_await refuse(std::move(connection), entry.error(), entry.error().message);
+    if (entry->later) co_return co_await say_later(std::move(connection));
+    mapped = entry->mapped;
   }
   switch (decision.kind) {
     case transfer::CallKind::kRefused:
@@ -236,25 +280,27 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
           transfer::knows_answer(hello, known->saved && transfer::moved_away(known->saved->record)));
     case transfer::CallKind::kNew:
     case transfer::CallKind::kKnown:
-      co_return take_call(connection, hello, *granted);
+      co_return take_call(connection, hello, *granted, std::move(mapped));
   }
 }
 
 void Reception::take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello,
-                          std::optional<transfer::Granted> granted) {
+                          std::optional<transfer::Granted> granted, std::optional<transfer::Mapped> mapped) {
   Sessions::Task task = sessions_.active(hello.session_id);
   if (!task) {
     const std::string& peer = connection->peer().name;
     // One that ended before it had begun is begun anew under its id, and takes the place of its former self.
     sessions_.forget_ended(hello.session_id);
     log::of(log::kPeer)
-        ->info("{} ({}) opens session {}", peer, connection->remote_address(), hello.session_id.substr(0, 8));
+        ->info("{} ({}) opens session {}{}", peer, connection->remote_address(),
+               hello.session_id.substr(0, 8), mapped ? " for " + transfer::mapped_text(*mapped, peer) : "");
     sessions_.note(audit::session_begun(hello.session_id, transfer::Role::kUnknown, false, peer, {},
-                                        async::unix_ns(), granted ? granted->issuer : ""));
+                                        async::unix_ns(), granted ? granted->issuer : "", mapped));
     auto transfer = std::make_unique<transfer::Transfer>(services_->settings, hello.session_id, peer,
                                                          async::unix_ns(), async::monotonic_ns());
     if (granted) transfer->begin_granted(std::move(*granted));
     transfer->begin_leased(hello.lease);
+    transfer->begin_mapped(std::move(mapped));
     task = sessions_.add(std::move(transfer), {});
   } else if (const auto& has = task->transfer().job().granted;
              has && granted && !(has->grant == granted->grant)) {

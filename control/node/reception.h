@@ -54,10 +54,23 @@ class Reception {
   Result<std::optional<transfer::Granted>> judge(const peer::Connection& connection,
                                                  const transfer::Hello& hello, const Known& known,
                                                  const identity::Standing& now);
+  // Whose session it is here. `issuer`: of the grant that it is begun by; or empty.
+  asio::awaitable<Result<std::optional<transfer::Mapped>>> find_user(
+      std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello, const Known& known,
+      std::string issuer, std::shared_ptr<const identity::UserMap> map);
   asio::awaitable<Result<bool>> may_write(const peer::Connection& connection, const transfer::Hello& hello,
                                           const Known& known);
+  // May a call open its session, or go on with it, and as whom?
+  struct Entry {
+    bool later = false;  // not just now
+    std::optional<transfer::Mapped> mapped;
+  };
+  asio::awaitable<Result<Entry>> enter(std::shared_ptr<bool> alive,
+                                       std::shared_ptr<peer::Connection> connection,
+                                       const transfer::Hello& hello, const Known& known, std::string issuer,
+                                       std::shared_ptr<const identity::UserMap> map);
   void take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello,
-                 std::optional<transfer::Granted> granted);
+                 std::optional<transfer::Granted> granted, std::optional<transfer::Mapped> mapped);
 
   const std::shared_ptr<runtime::Services> services_;
   Sessions& sessions_;

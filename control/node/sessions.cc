@@ -99,6 +99,7 @@ transfer::UnderId Sessions::under_id(const std::string& id) const {
 
 exports::Exports Sessions::exports_of(const transfer::View& view) const {
   const transfer::AskerView& asker = view.asker;
+  if (asker.mapped) return services_->exports_for(view.peer, asker.mapped->user, {});
   return asker.user || asker.local_files ? services_->exports_for(view.peer, asker.user, asker.local_files)
                                          : services_->exports;
 }

@@ -25,6 +25,7 @@ inline void put(const transfer::Hello& m, PeerMessage* wire) {
   to->set_inquires(m.inquires);
   to->set_paused(m.paused);
   to->set_share(m.share);
+  to->set_user(m.user);
   to->set_leg(m.leg);
   to->set_names(m.names);
   to->set_orders(m.orders);
@@ -47,6 +48,7 @@ inline transfer::Hello take(const Hello& m) {
           .names = m.names(),
           .paused = m.paused(),
           .share = m.share(),
+          .user = m.user(),
           .leg = m.leg(),
           .orders = m.orders(),
           .grant = m.has_grant() ? std::optional(grant_of(m.grant())) : std::nullopt,

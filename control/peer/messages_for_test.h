@@ -29,7 +29,7 @@ template <> struct Count<transfer::Failure> : Fields<2> {};
 template <> struct Count<board::Load> : Fields<6> {};
 template <> struct Count<transfer::Heartbeat> : Fields<3> {};
 template <> struct Count<verdict::Verdict> : Fields<3> {};
-template <> struct Count<transfer::Hello> : Fields<18> {};
+template <> struct Count<transfer::Hello> : Fields<19> {};
 template <> struct Count<transfer::Lease> : Fields<2> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectFailed> : Fields<2> {};
@@ -109,6 +109,7 @@ inline std::vector<Message> sample_messages() {
             .names = true,
             .paused = true,
             .share = ~0U,
+            .user = "alice",
             .leg = 7,
             .orders = true,
             .grant = SignedGrant{.grant = "\xff", .signature = "c2lnbmVk", .certificate = "PEM"},

@@ -26,6 +26,7 @@ exports::Exports exports_for(const transfer::Transfer& transfer, const Services&
   const transfer::Job& job = transfer.job();
   // The rights of whoever ordered it, not of who moves it.
   if (job.granted) return services.exports_for(job.granted->issuer, {}, {});
+  if (job.mapped) return services.exports_for(transfer.peer(), job.mapped->user, {});
   if (!job.request) return services.exports_for(transfer.peer(), {}, {});
   exports::Exports open = services.exports_for(transfer.peer(), job.request->user, job.request->local_files);
   return job.initiator && !open.of_user() ? open.for_operator() : open;

@@ -77,6 +77,8 @@ class Transfer {
 
   // Before Begin, or before PeerCalled.
   void begin_leased(std::optional<Lease> lease) { job_.lease = std::move(lease); }
+  // Before PeerCalled.
+  void begin_mapped(std::optional<Mapped> mapped) { job_.mapped = std::move(mapped); }
 
   std::vector<Effect> step(const Event& event, uint64_t now_ns);
   // TimerDue is due then; events may come earlier. UINT64_MAX: never.

@@ -51,6 +51,7 @@ Transfer::Transfer(const ThisNode& settings, const Saved& saved, std::optional<E
   job_.granted = record.granted;
   job_.lease = record.lease;
   job_.moved = record.moved;
+  job_.mapped = record.mapped;
   job_.limit_bps = record.limit_bps;
   job_.priority = record.priority;
   if (job_.request)
@@ -136,6 +137,7 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
   record.granted = job_.granted;
   record.lease = job_.lease;
   record.moved = job_.moved;
+  record.mapped = job_.mapped;
   for (const auto& leg : legs_) {
     record.legs.push_back(leg->record(!has_ended(state)));
     record.legs.back().peer_unaware = peer_.unaware.contains(leg->peer_name());

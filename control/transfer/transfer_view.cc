@@ -261,6 +261,7 @@ View Transfer::overview(uint64_t now_ns) const {
   if (job_.request) view.asker = asker_of(job_.initiator, *job_.request);
   if (job_.lease) view.asker.lease = shown_lease(*job_.lease);
   if (job_.granted) view.asker.ordered_by = job_.granted->issuer;
+  view.asker.mapped = job_.mapped;
   view.bytes_total = job_.bytes_total();
   view.names.listing = job_.has_end() && job_.catalog()->growing();
   view.summary = summary(all_figures(), now_ns);
@@ -313,6 +314,7 @@ View view_of(const Saved& saved) {
   if (record.request) view.asker = asker_of(record.initiator, *record.request);
   if (record.lease) view.asker.lease = shown_lease(*record.lease);
   if (record.granted) view.asker.ordered_by = record.granted->issuer;
+  view.asker.mapped = record.mapped;
   const bool source = record.role == Role::kSource;
   uint32_t object = 0;
   for (const catalog::File& file : saved.files) {

@@ -83,7 +83,8 @@ struct BottleneckView {
 
 struct AskerView {
   bool of_this_node = false;
-  std::optional<User> user;  // who asked for it as themselves; nothing: an operator
+  std::optional<User> user;      // who asked for it as themselves; nothing: an operator
+  std::optional<Mapped> mapped;  // of a peer: whose files these are here
   std::optional<LocalFiles> local_files;
   std::string lease;        // as it is shown to people; empty: it has none
   std::string ordered_by;   // the node that has ordered it of this one, or of its peer; empty: none

@@ -50,6 +50,11 @@ Status check_grant(const SignedGrant& grant) {
 
 Status admit_one(Hello& m) {
   m.software = base::printable(m.software, kNodeTextBytesMax);
+  if (!m.user.empty() && !good_user_name(m.user))
+    return incompatible(
+        fmt::format("the peer names a user that cannot be (\"{}\"): at most {} bytes, without control "
+                    "characters, are allowed",
+                    base::printable(m.user, kNodeTextBytesMax), kUserBytesMax));
   if (m.grant) {
     if (Status status = check_grant(*m.grant); !status) return status;
   }

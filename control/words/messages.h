@@ -52,6 +52,7 @@ struct Hello {
   bool names = false;                // the call is about names (control/names), and carries no session
   bool paused = false;               // in the answer to an inquiry: an operator has to continue it there
   uint32_t share = 0;                // of the caller: the user for whom it calls, as a number; 0: an operator
+  std::string user;                  // that user's name; empty: an operator, or it is not said
   uint32_t leg = 0;                  // of the legs between these two nodes, which one
   bool orders = false;               // the call is about an order (orders.h), and carries no session
   std::optional<SignedGrant> grant;  // of the caller: a third node has ordered the session

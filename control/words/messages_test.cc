@@ -45,6 +45,13 @@ TEST(Admit, WhatIsOnlyShownBecomesPrintableAndIsCut) {
   EXPECT_EQ(admitted(Failure{.message = honest}).message, honest);
 }
 
+TEST(Admit, AUserHasANameThatCanBe) {
+  EXPECT_EQ(admitted(Hello{.user = "d\xC3\xA9sir\xE9@corp"}).user, "d\xC3\xA9sir\xE9@corp");
+  EXPECT_TRUE(refused(Hello{.user = std::string(kUserBytesMax + 1, 'a')}));
+  EXPECT_TRUE(refused(Hello{.user = kHostile}));
+  EXPECT_TRUE(refused(Hello{.user = std::string("al\0ice", 6)}));
+}
+
 TEST(Failures, EveryErrorIsHeardAsWhatItWasAndOthersAsADefect) {
   int code = 1;
   for (; error_code_name(static_cast<ErrorCode>(code)) != "unknown"; ++code) {

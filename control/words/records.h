@@ -105,7 +105,8 @@ struct Record {
   std::optional<Granted> granted;  // a third node has ordered it
   std::optional<Ordered> ordered;
   std::optional<Lease> lease;
-  std::optional<Moved> moved;  // the last time that it went to another node
+  std::optional<Moved> moved;    // the last time that it went to another node
+  std::optional<Mapped> mapped;  // of a peer: whom its user is here
 };
 
 // Of any leg: a peer may still wait for a transfer that has ended here.

@@ -58,6 +58,22 @@ struct User {
   bool operator==(const User&) const = default;
 };
 
+// Who of a peer asked for a session, and which user of this host that is here by this node's map: its files
+// are opened as that user.
+struct Mapped {
+  User user;
+  std::string peer_user;  // as the peer names it; empty: its operators
+
+  bool operator==(const Mapped&) const = default;
+};
+inline constexpr size_t kUserBytesMax = 256;  // of a user's name, in a Hello
+// "alice of node alpha", "an operator of node alpha".
+std::string peer_user_text(std::string_view peer, std::string_view peer_user);
+// "asmith (alice at alpha)".
+std::string mapped_text(const Mapped& mapped, std::string_view peer);
+// Without zeros and other control bytes, and not too long to be said. Not empty.
+bool good_user_name(std::string_view name);
+
 // Files that stand outside the exports, which a process of the caller's own opens (control/users/callers.h).
 struct LocalFiles {
   uint32_t uid = 0;                // whose process it is
