@@ -61,6 +61,7 @@ std::vector<Finding> check(const Facts& facts) {
   check_cores(facts, out);
   check_exports(facts, out);
   check_daemons(facts, out);
+  check_users(facts, out);
   check_certificates(facts, out);
   check_peers(facts, out);
   check_peer_look(facts, out);

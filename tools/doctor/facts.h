@@ -141,6 +141,13 @@ struct ExpiryFacts {
   int64_t left_s = 0;  // negative: it is over
 };
 
+// Of a node that users use as themselves.
+struct UsersFacts {
+  std::string helper_problem;  // why sluice-users did not answer; empty: it did
+  size_t map_lines = 0;        // of [control] users_map_file
+  std::string map_problem;     // why it is not usable; empty: it is, or there is none
+};
+
 struct Facts {
   std::string version;    // of this command
   std::string directory;  // of the node
@@ -160,6 +167,7 @@ struct Facts {
   std::optional<PeerLook> peer_look;             // of the one that was asked for
   std::vector<std::vector<int>> numa_distances;  // [from][to], by the kernel; empty: not known
   std::vector<ExpiryFacts> expiries;
+  std::optional<UsersFacts> users;          // nothing: no [control] users_group
   std::vector<std::string> trust_problems;  // files in trusted/ for which sluice-control would not start
 };
 

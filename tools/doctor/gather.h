@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ KernelFacts gather_kernel();
 std::optional<ProcessFacts> gather_process(const std::string& program, int pid,
                                            const std::filesystem::path& root);
 std::vector<ExpiryFacts> gather_expiries(const std::vector<identity::Expiry>& all, int64_t now_unix_s);
+std::optional<UsersFacts> gather_users(const config::Node& node);
 PeerFacts gather_peer(const identity::Peer& peer);
 
 }  // namespace sluice::doctor

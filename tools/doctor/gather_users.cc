@@ -1,0 +1,43 @@
+// Users of this host, and of peers, as the host has it.
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "control/identity/user_map.h"
+#include "dataplane/base/unique_fd.h"
+#include "tools/doctor/gather.h"
+
+namespace sluice::doctor {
+
+namespace {
+
+// 0, or an errno. Whoever answers hears nothing, and hangs up.
+int reason_of_silence(const std::filesystem::path& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket.native().size() >= sizeof address.sun_path) return ENAMETOOLONG;
+  std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return errno;
+  return 0;
+}
+
+}  // namespace
+
+std::optional<UsersFacts> gather_users(const config::Node& node) {
+  if (node.users_group.empty()) return std::nullopt;
+  UsersFacts facts;
+  if (const int reason = reason_of_silence(node.users_helper_socket()); reason != 0)
+    facts.helper_problem = std::strerror(reason);
+  if (node.users_map_file.empty()) return facts;
+  const auto map = identity::UserMap::load(node.users_map_file);
+  if (map) facts.map_lines = (*map)->lines();
+  if (!map) facts.map_problem = map.error().message;
+  return facts;
+}
+
+}  // namespace sluice::doctor
