@@ -82,16 +82,19 @@ class Node:
 
     # ---- sessions that we begin -------------------------------------------------------------------
 
-    def send(self, address, paths, destination, grant=None, lease=None, **options):
-        """grant: a third node has ordered it, and the session's id is the grant's. lease: its name and epoch."""
+    def send(self, address, paths, destination, grant=None, lease=None, user=(b"", 0), **options):
+        """grant: a third node has ordered it, and the session's id is the grant's. lease: its name and epoch. user: for whom
+        we call, name and number."""
         session_id = grants.pb.Grant.FromString(grant.grant).id if grant else os.urandom(16)
         session = self.source(self, session_id, True, paths, destination, **options)
         session.grant, session.lease = grant, lease
+        session.user, session.share = user
         return self.run(session, address)
 
-    def get(self, address, paths, lease=None, **selection):
+    def get(self, address, paths, lease=None, user=(b"", 0), **selection):
         session = self.destination(self, os.urandom(16), True, paths, **selection)
         session.lease = lease
+        session.user, session.share = user
         return self.run(session, address)
 
     def run(self, session, address, patience_s=60):

@@ -142,6 +142,7 @@ class Session:
         self.grant = None  # a SignedGrant, of a session that a third node has ordered (2.13)
         self.lease = None  # (name, epoch), if it runs under one (2.14)
         self.move = None  # a SignedMove, of a session that was another node's (2.15)
+        self.user, self.share = b"", 0  # for whom we call, and a number that stands for them (2.19, 2.1.4)
         self.owner = self.former = None  # whoever called for it, and whoever did before that: keys
         self.epoch = 0
 
@@ -180,7 +181,7 @@ class Session:
         """I: our Hello and R's. Whether the flows go on."""
         lease = pb.Lease(name=self.lease[0], epoch=self.lease[1]) if self.lease else None
         self.say_hello(known=self.known, flow_ids=self.flow_ids(), grant=self.grant, lease=lease,
-                       move=self.move)  # fmt: skip
+                       move=self.move, user=self.user, share=self.share)  # fmt: skip
         _, hello = self.stream.expect("hello", timeout_s=10)
         if hello.session_id != self.id:
             self.stream.fail(INCOMPATIBLE, "that is not our session")
