@@ -25,9 +25,7 @@ constexpr uint32_t kRecentStatuses = 16;  // after which what was lost is compar
 constexpr uint64_t kDrainEveryNs = 10'000'000'000;
 // So long an operator's word for much loss (repetition.h) keeps what is late apart from what is lost.
 constexpr uint64_t kUnfoldNs = 1'000'000'000;
-constexpr double kSurelyGone = 0.05;  // less loss than that is not what doubling a rate brings
-constexpr double kSureNoises = 4;     // of many trials of many starts chance has its way with some
-constexpr double kNoises = 2;         // that the least delay of a round may be above its mean by chance
+constexpr double kNoises = 2;  // that the least delay of a round may be above its mean by chance
 constexpr double kCrowdS = 2;
 constexpr double kCrowdTargets = 2.5;
 constexpr double kCrowdLeaves = 0.8;  // of that: a crowd on the brink is not told of again and again
@@ -201,7 +199,8 @@ void AdaptiveRate::start(const Sight& sight, uint64_t now_ns) {
     // At the rate that arrived: if the path is full, the loss is gone then.
     start_.suspect_loss = sight.loss;
     start_.suspect_datagrams = sight.datagrams;
-    return test_.begin(limit(sight.delivered_bps / (1 - std::min(random_loss_, 0.95))), kSureNoises);
+    return test_.begin(limit(sight.delivered_bps / (1 - std::min(random_loss_, 0.95))),
+                       LossTrial::kSureDeviations);
   }
   if (sight.loss_bound <= excess(0.01)) random_loss_ = std::max(random_loss_, std::min(0.01, sight.loss));
   if (sight.delivered_bps > 1.25 * start_.best_bps) {
@@ -220,14 +219,6 @@ void AdaptiveRate::start(const Sight& sight, uint64_t now_ns) {
   start_.held = false;
 }
 
-// Of what was lost when the start was suspected of too much, little is lost at the rate that arrived then: by
-// more than chance, of which a start sees a lot, and by more than would matter.
-bool AdaptiveRate::suspicion_vanished() const {
-  const double gone = start_.suspect_loss - test_.loss();
-  const double noise = std::sqrt(test_.loss() / std::max(1.0, start_.suspect_datagrams));
-  return gone > std::max({0.5 * (start_.suspect_loss - random_loss_), kSurelyGone, kSureNoises * noise});
-}
-
 void AdaptiveRate::test(const Round& round, const Sight& sight, uint64_t now_ns) {
   const auto round_ns = static_cast<uint64_t>(turn_s() * 1e9);
   const double full_bps = test_.full_rate_bps();
@@ -243,7 +234,8 @@ void AdaptiveRate::test(const Round& round, const Sight& sight, uint64_t now_ns)
     return;
   }
   LossTrial::Finding verdict = test_.take(round);
-  if (verdict == LossTrial::Finding::kRandom && phase_ == Phase::kStart && suspicion_vanished())
+  if (verdict == LossTrial::Finding::kRandom && phase_ == Phase::kStart &&
+      test_.misses(start_.suspect_loss, start_.suspect_datagrams, random_loss_))
     verdict = LossTrial::Finding::kCongestive;
   switch (verdict) {
     case LossTrial::Finding::kRunning:

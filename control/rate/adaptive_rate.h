@@ -51,7 +51,6 @@ class AdaptiveRate final : public Controller {
   void run(const Round& round, const Sight& sight, uint64_t now_ns);
   void test(const Round& round, const Sight& sight, uint64_t now_ns);
   void drain(const Round& round, const Sight& sight, uint64_t now_ns);
-  bool suspicion_vanished() const;
   void begin_drain(const Round& round, const Sight& sight, uint64_t now_ns);
   void unlearn(const Round& round);
   void grow(const Sight& sight, uint64_t now_ns);

@@ -11,6 +11,7 @@ constexpr double kRoundsMin = 3;
 constexpr double kRoundsMax = 24;
 constexpr double kLossesWanted = 40;  // of a half: fewer do not tell two rates apart
 constexpr double kDifferenceMin = 0.003;
+constexpr double kSurelyGone = 0.05;  // less loss than that is not what doubling a rate brings
 
 }  // namespace
 
@@ -23,6 +24,12 @@ void LossTrial::begin(double rate_bps, double deviations) {
 
 double LossTrial::loss() const {
   return (low_.lost + full_.lost) / std::max(1.0, low_.datagrams + full_.datagrams);
+}
+
+bool LossTrial::misses(double suspect_loss, double suspect_datagrams, double known) const {
+  const double noise = std::sqrt(loss() / std::max(1.0, suspect_datagrams));
+  return suspect_loss - loss() >
+         std::max({0.5 * (suspect_loss - known), kSurelyGone, kSureDeviations * noise});
 }
 
 double LossTrial::low_loss_bound() const { return loss_lower_bound(low_.loss(), low_.datagrams); }

@@ -14,6 +14,7 @@ namespace sluice::rate {
 class LossTrial {
  public:
   static constexpr double kLowShare = 0.8;
+  static constexpr double kSureDeviations = 4;  // of many trials of many starts chance has its way with some
 
   enum class Finding : uint8_t { kRunning, kCongestive, kRandom };
 
@@ -24,7 +25,10 @@ class LossTrial {
   Finding take(const Round& round);
   double rate_bps() const { return high_ ? rate_bps_ : kLowShare * rate_bps_; }
   double full_rate_bps() const { return rate_bps_; }
-  double loss() const;            // of both halves
+  double loss() const;  // of both halves
+  // Most of the loss that made it begin is not found again: by more than chance, and by more than would
+  // matter. `known`: the part that the path was known to lose.
+  bool misses(double suspect_loss, double suspect_datagrams, double known) const;
   double low_loss_bound() const;  // of the lower rate: it is at least this
 
  private:

@@ -21,7 +21,8 @@ Status take_part(const selection::FilePart& wished, catalog::File* file) {
 Status check_one_file(const exports::Exports& exports, const std::vector<std::string>& paths,
                       const selection::Choice& choice) {
   const auto wrong = [](const std::string& what) {
-    return Error{ErrorCode::kUsage, what + ": a part (--part) is of one file, without rules and lists of names"};
+    return Error{ErrorCode::kUsage,
+                 what + ": a part (--part) is of one file, without rules and lists of names"};
   };
   if (paths.size() != 1 || !choice.everything()) return wrong("several names");
   const auto memory = parse_memory_source(paths.front());

@@ -1,4 +1,4 @@
-// A source of which only a part is sent: of one file, which several sessions write at its destination (WIRE 2.17).
+// Sources of which only a part is sent, of one file that several sessions write (WIRE 2.17).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace sluice::runtime {
 
-// Of the file only this is the object; its zeros are bytes like any, since an earlier try may have put others there.
+// Of the file only this is the object; its zeros are bytes like any, since an earlier try may have put others
+// there.
 Status take_part(const selection::FilePart& wished, catalog::File* file);
 // kUsage: what is to be sent is not one file beneath an export. Blocking.
 Status check_one_file(const exports::Exports& exports, const std::vector<std::string>& paths,

@@ -4,7 +4,9 @@
 //
 // One JSON object per cell of round trip, loss and buffer on stdout: how many starts, the least, the
 // hundredth part and the median of what they took of what the path carries, how many took less than 0.7, and
-// the seed of the worst. SPDX-License-Identifier: Apache-2.0
+// the seed of the worst.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
