@@ -53,7 +53,7 @@ template <> struct Count<transfer::Specification> : Fields<22> {};
 template <> struct Count<transfer::SignedGrant> : Fields<3> {};
 template <> struct Count<transfer::SignedMove> : Fields<3> {};
 template <> struct Count<transfer::SpecificationSet> : Fields<14> {};
-template <> struct Count<transfer::TransferOffer> : Fields<10> {};
+template <> struct Count<transfer::TransferOffer> : Fields<11> {};
 template <> struct Count<transfer::TransferReady> : Fields<6> {};
 template <> struct Count<transfer::TransferRequest> : Fields<2> {};
 template <> struct Count<transfer::Want> : Fields<3> {};

@@ -54,8 +54,8 @@ class PacksTest : public testing::Test {
   Status unpack(const catalog::File& pack, const PackMemory& memory) const {
     catalog::File at_destination = pack;
     at_destination.path = "to";
-    auto unpacker =
-        stage_pack(exports_, at_destination, memory, staging_name("0123456789abcdef", ObjectId(7)), nullptr);
+    auto unpacker = stage_pack(exports_, at_destination, memory,
+                               staging_name("0123456789abcdef", ObjectId(7)), nullptr, nullptr);
     if (!unpacker) return unpacker.error();
     return (*unpacker)->commit();
   }

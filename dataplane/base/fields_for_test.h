@@ -46,7 +46,7 @@ concept Pointer = requires {
 template <Counted T>
 auto tie(const T& of) {
   constexpr size_t kFields = Count<T>::kValue;
-  static_assert(kFields <= 22, "add a line below");
+  static_assert(kFields <= 24, "add a line below");
   // clang-format off
   if constexpr (kFields == 0) { return std::tuple<>(); }
   if constexpr (kFields == 1) { const auto& [a] = of; return std::tie(a); }
@@ -118,6 +118,14 @@ auto tie(const T& of) {
   if constexpr (kFields == 22) {
     const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = of;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v);
+  }
+  if constexpr (kFields == 23) {
+    const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = of;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w);
+  }
+  if constexpr (kFields == 24) {
+    const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x] = of;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x);
   }
   // clang-format on
 }
