@@ -286,4 +286,4 @@ def test_over_sockets_under_a_crc(siege, attack):
 @over("crc")
 def test_what_is_counted_under_another_name_is_noticed(siege, counter):
     with pytest.raises(AssertionError, match="rx_drop_bad_type"):
-        siege.strike(Attack("", counter, lambda s: each_field(s.data(), "type", 3) + each_field(s.data(), "version", 1)))
+        siege.strike(Attack("", counter, lambda s: each_field(s.data(), "type", 9) + each_field(s.data(), "version", 1)))
