@@ -23,7 +23,9 @@ class UnpackDigestsTest : public UnpackTest {
   }
 };
 
-TEST_F(UnpackDigestsTest, AreOfEachNameThatWasGiven) {
+INSTANTIATE_TEST_SUITE_P(FileSystems, UnpackDigestsTest, testing::Values("/tmp", "/dev/shm"));
+
+TEST_P(UnpackDigestsTest, AreOfEachNameThatWasGiven) {
   write(root_ / "data/b", "stood there");
   const auto one = unpacker({.digests = kMd5});
   ASSERT_TRUE(one->stage(content().pack()));
@@ -35,7 +37,7 @@ TEST_F(UnpackDigestsTest, AreOfEachNameThatWasGiven) {
   EXPECT_EQ(named[1], (digests::Named{.path = "c", .size_bytes = 0, .target = "a", .values = {}}));
 }
 
-TEST_F(UnpackDigestsTest, WhatTheSourceExpectsOtherwiseIsNotStored) {
+TEST_P(UnpackDigestsTest, WhatTheSourceExpectsOtherwiseIsNotStored) {
   EXPECT_EQ(unpack(content(kOfAbc), {.digests = kMd5}), Names());
   fs::remove(root_ / "data/a");
   fs::remove(root_ / "data/b");
@@ -46,7 +48,7 @@ TEST_F(UnpackDigestsTest, WhatTheSourceExpectsOtherwiseIsNotStored) {
   EXPECT_TRUE(there("b"));
 }
 
-TEST_F(UnpackDigestsTest, AListOfThisNodeGoesBeforeWhatTheSourceSays) {
+TEST_P(UnpackDigestsTest, AListOfThisNodeGoesBeforeWhatTheSourceSays) {
   const auto list = std::make_shared<const digests::Expected>(
       digests::Expected{{"b", {{.kind = digests::Kind::kMd5, .hex = std::string(32, '0')}}}});
   const digests::Values other = {{.kind = digests::Kind::kMd5, .hex = std::string(32, '0')}};
@@ -55,7 +57,7 @@ TEST_F(UnpackDigestsTest, AListOfThisNodeGoesBeforeWhatTheSourceSays) {
   EXPECT_EQ(text("a"), "abc");
 }
 
-TEST_F(UnpackDigestsTest, NoneAreComputedUnasked) {
+TEST_P(UnpackDigestsTest, NoneAreComputedUnasked) {
   const auto one = unpacker();
   ASSERT_TRUE(one->stage(content().pack()));
   ASSERT_TRUE(one->commit());

@@ -141,6 +141,8 @@ class UpgradeTest : public JournalTest {
     file.keep = {};
     file.attributes = {};
     file.digests = {};
+    file.part = {};
+    file.whole_digest.reset();
     return file;
   }
   static void expect_files(const transfer::Saved& saved) {

@@ -89,6 +89,14 @@ inline transfer::Options sample_options() {
   return sample;
 }
 
+inline selection::FilePart sample_part() {
+  return {.what = selection::FilePart::What::kRange,
+          .set = "00112233445566778899aabbccddeeff",
+          .offset = 1ULL << 50,
+          .length = 1ULL << 40,
+          .whole_bytes = 1ULL << 59};
+}
+
 inline transfer::Request sample_request() {
   return {.options = sample_options(),
           .source_paths = {"/export/a/"},
@@ -99,7 +107,8 @@ inline transfer::Request sample_request() {
                                  .numeric_ids = true,
                                  .xattrs = true,
                                  .acls = true,
-                                 .top = true}},
+                                 .top = true},
+                        .part = sample_part()},
           .destination = "incoming/",
           .source_bytes = 1ULL << 50,
           .user = transfer::User{.uid = 1000, .name = "ada"},
@@ -167,14 +176,6 @@ inline transfer::Record sample_record(const std::string& id, int64_t started_uni
                                    .to = "gamma",
                                    .epoch = 1ULL << 60},
           .mapped = transfer::Mapped{.user = {.uid = ~0U - 1, .name = "asmith"}, .peer_user = "al\xffice"}};
-}
-
-inline selection::FilePart sample_part() {
-  return {.what = selection::FilePart::What::kRange,
-          .set = "00112233445566778899aabbccddeeff",
-          .offset = 1ULL << 50,
-          .length = 1ULL << 40,
-          .whole_bytes = 1ULL << 59};
 }
 
 inline catalog::File sample_file(const std::string& name) {

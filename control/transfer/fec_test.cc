@@ -63,6 +63,7 @@ TEST(FecOfATransfer, WhoeverIsCalledDoesWhatTheCallerDemands) {
     world.twist = [](Message& message) {
       auto* const wishes = std::get_if<Specification>(&message);
       if (wishes == nullptr) return;
+      wishes->abilities.set(Ability::kReedSolomon, false);
       wishes->abilities.set(Ability::kRaptorQ);
       wishes->abilities.set(Ability::kParityDemanded);
     };

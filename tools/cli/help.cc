@@ -76,6 +76,7 @@ constexpr Example kExamples[] = {
     {"fleet status", "sluice fleet status run42", "how far all is"},
     {"fleet wait", "sluice fleet wait run42", "exit status: 0 if all has arrived"},
     {"fleet cancel", "sluice fleet cancel run42", "its jobs and their sessions"},
+    {"fleet drop", "sluice fleet drop run42", "what ranges of cut files have left at the destination"},
     {"fleet retry", "sluice fleet retry run42", "failed shards alone"},
     {"fleet shard", "sluice fleet shard run42 7", "one shard, at this host's node"},
     {"fleet receipt", "sluice fleet receipt run42", "a signed statement of all that arrived"},

@@ -128,8 +128,10 @@ Result<int64_t> Option::of_word(std::string_view word, std::string_view shown_na
 }
 
 Status Option::check(int64_t number, std::string_view shown_name) const {
-  if (most == 0 || kind == Kind::kRate) return {};
+  if (kind == Kind::kRate || (most == 0 && least == 0)) return {};
   const double given = human(*this, number);
+  if (most == 0 && given >= least) return {};
+  if (most == 0) return wrong(shown_name, plain(given), plain(least) + " is the least");
   if (given >= least && given <= most && number % step == 0) return {};
   const std::string range = plain(least) + " to " + plain(most) + (kind == Kind::kPercent ? " percent" : "");
   return wrong(shown_name, plain(given),
