@@ -18,7 +18,8 @@ MovedRows sample_rows(transfer::Role role = transfer::Role::kDestination) {
   record.legs.resize(1);
   record.request->user.reset();
   record.request->local_files.reset();
-  record.request->selection.names.clear();  // they are of one source
+  record.request->selection.names.clear();  // they are of one source, as is a part
+  record.request->selection.part = {};
   record.request->source_paths = {"/export/x/", "memory:1M"};
   record.request->destination = "/export/in/";
   rows.saved.files = {sample_file("f"), sample_file("g")};

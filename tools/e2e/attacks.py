@@ -167,8 +167,9 @@ class Siege:
                 self.wire.inject(attack.to, frame)
 
     @contextlib.contextmanager
-    def counted(self, side, counters, times, may_rise=()):
-        """What is sent inside raises these counters, together by so much, and no other that is of drops."""
+    def counted(self, side, counters, times, may_rise=(), elsewhere=()):
+        """What is sent inside raises these counters, together by so much, and no other that is of drops; `elsewhere`: nor
+        any at the other node but these."""
         node = self.pair.nodes[side]
         self.stretch()
         before = [each.counters() for each in self.pair.nodes]
@@ -188,7 +189,7 @@ class Siege:
         self.goes_on()
         all_that_rose = risen(A, B)
         due = times() if callable(times) else times
-        others = [key for key in all_that_rose if key[0] != side or key[1] not in (*counters, *may_rise)]
+        others = [key for key in all_that_rose if key[1] not in ((*counters, *may_rise) if key[0] == side else elsewhere)]
         assert expected(all_that_rose) >= due and not others, (
             f"{counters} of side {side} should have risen by {due}, and nothing else: {all_that_rose}"
         )
