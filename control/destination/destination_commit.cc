@@ -134,19 +134,22 @@ void DestinationEnd::say_durable(ObjectId object, const std::vector<recovery::Ra
   });
 }
 
+FileDone DestinationEnd::file_done(ObjectId object) const {
+  const catalog::File& file = catalog().files_of(object).front();
+  return {.object = object,
+          .digest = receiver_->digest(object),
+          .missing = file.missing,
+          .whole_digest = file.whole_digest};
+}
+
 Status DestinationEnd::named(ObjectId object, Effects& out) {
   ++steps_;
   receiver_->set_done(object, receiver_->digest(object));
   if (several_) several_->remove(object);
   for (catalog::File& file : files_.catalog().files_of(object)) file.digest = receiver_->digest(object);
   files_.done(object, out);
-  const catalog::File& file = catalog().files_of(object).front();
   legs_.each_begun([&](const DestinationLeg& leg) { say_digests(object, leg.id(), out); });
-  say(FileDone{.object = object,
-               .digest = receiver_->digest(object),
-               .missing = file.missing,
-               .whole_digest = file.whole_digest},
-      out);
+  say(file_done(object), out);
   return follow_receiver(out);
 }
 
@@ -162,12 +165,7 @@ Status DestinationEnd::last_pack_due(Effects& out) {
 void DestinationEnd::say_missing(ObjectId object, LegId leg, Effects& out) const {
   const catalog::File& file = catalog().files_of(object).front();
   if (file.missing.names.empty() && !file.whole_digest) return;
-  say_on(leg,
-         FileDone{.object = object,
-                  .digest = receiver_->digest(object),
-                  .missing = file.missing,
-                  .whole_digest = file.whole_digest},
-         out);
+  say_on(leg, file_done(object), out);
 }
 
 // Hard links and the times of directories need what they concern.

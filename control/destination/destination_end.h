@@ -147,6 +147,7 @@ class DestinationEnd final : public DataEnd {
   void say_durable(ObjectId object, const std::vector<recovery::Range>& durable, Effects& out);
   void say_missing(ObjectId object, LegId leg, Effects& out) const;
   Status named(ObjectId object, Effects& out);
+  FileDone file_done(ObjectId object) const;
   Status last_pack_due(Effects& out);
   // destination_sources.cc: several of them
   void join_source(const Way& way, uint64_t now_ns);

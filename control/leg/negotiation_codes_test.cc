@@ -3,10 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "control/leg/codes.h"
 #include "control/leg/negotiation.h"
+#include "control/leg/node_for_test.h"
 #include "dataplane/board/codes.h"
 
 namespace sluice::transfer {
@@ -23,12 +22,8 @@ struct CodesOf {
 };
 
 Abilities node_with_codes(uint32_t codes, uint8_t last) {
-  Abilities node;
-  node.port.extent_bytes_max = 1U << 20;
+  Abilities node = test::plain_node(last);
   node.port.rate_bps_max = 100'000'000'000;
-  const uint8_t ip[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 77, 0, last};
-  std::memcpy(node.port.ip4, ip, 16);
-  node.port.chunk_bytes_max_ip4 = 8896;
   node.port.codes = codes;
   return node;
 }

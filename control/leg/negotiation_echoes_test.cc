@@ -2,19 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "control/leg/negotiation.h"
+#include "control/leg/node_for_test.h"
 
 namespace sluice::transfer {
 namespace {
 
 Abilities node_of_echoes(uint8_t last, bool offload = false) {
-  Abilities node;
-  node.port.extent_bytes_max = 1U << 20;
-  const uint8_t ip[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 77, 0, last};
-  std::memcpy(node.port.ip4, ip, 16);
-  node.port.chunk_bytes_max_ip4 = 8896;
+  Abilities node = test::plain_node(last);
   node.port.udp_checksum_offload = offload ? 1 : 0;
   return node;
 }

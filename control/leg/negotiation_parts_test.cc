@@ -2,24 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "control/leg/negotiation.h"
+#include "control/leg/node_for_test.h"
 
 namespace sluice::transfer {
 namespace {
 
-Abilities node_of_parts(uint8_t last) {
-  Abilities node;
-  node.port.extent_bytes_max = 1U << 20;
-  const uint8_t ip[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 77, 0, last};
-  std::memcpy(node.port.ip4, ip, 16);
-  node.port.chunk_bytes_max_ip4 = 8896;
-  return node;
-}
+using test::plain_node;
 
 Specification wish_for_parts(Role role, bool several_sources) {
-  Abilities here = node_of_parts(1);
+  Abilities here = plain_node(1);
   here.several_sources = several_sources;
   return *make_specification(here, Options(), role, false, {47000});
 }
@@ -36,11 +28,11 @@ TEST(NegotiationOfParts, OnlyADestinationOfSeveralSourcesAsksForThem) {
 
 TEST(NegotiationOfParts, ASourceThatDoesNotKnowThemCannotBeOneOfSeveral) {
   const Specification spec = wish_for_parts(Role::kDestination, true);
-  SpecificationSet set = *answer(spec, node_of_parts(2), 64ULL << 20, {48000});
-  EXPECT_TRUE(agree(spec, set, node_of_parts(1), true)->abilities.has(Ability::kParts));
-  EXPECT_TRUE(agree(spec, set, node_of_parts(2), false)->abilities.has(Ability::kParts));
+  SpecificationSet set = *answer(spec, plain_node(2), 64ULL << 20, {48000});
+  EXPECT_TRUE(agree(spec, set, plain_node(1), true)->abilities.has(Ability::kParts));
+  EXPECT_TRUE(agree(spec, set, plain_node(2), false)->abilities.has(Ability::kParts));
   set.abilities.set(Ability::kParts, false);  // of an older peer
-  const auto refused = agree(spec, set, node_of_parts(1), true);
+  const auto refused = agree(spec, set, plain_node(1), true);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kIncompatible);
   EXPECT_NE(refused.error().message.find("--from"), std::string::npos);
@@ -50,9 +42,9 @@ TEST(NegotiationOfParts, ASourceThatDoesNotKnowThemCannotBeOneOfSeveral) {
 TEST(NegotiationOfParts, ADestinationThatWasCalledIsAskedForNone) {
   Specification spec = wish_for_parts(Role::kSource, true);
   spec.abilities.set(Ability::kParts);
-  const SpecificationSet set = *answer(spec, node_of_parts(2), 64ULL << 20, {48000});
+  const SpecificationSet set = *answer(spec, plain_node(2), 64ULL << 20, {48000});
   EXPECT_FALSE(set.abilities.has(Ability::kParts));
-  const auto agreed = agree(spec, set, node_of_parts(2), false);
+  const auto agreed = agree(spec, set, plain_node(2), false);
   ASSERT_TRUE(agreed);
   EXPECT_FALSE(agreed->abilities.has(Ability::kParts));
 }
