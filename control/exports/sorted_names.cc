@@ -20,7 +20,7 @@ namespace {
 // What the kernel hands out (getdents64(2)).
 constexpr size_t kLengthAt = 16;
 constexpr size_t kNameAt = 19;
-constexpr size_t kReadBytes = 64U << 10;
+constexpr size_t kListingBytes = 64U << 10;
 
 }  // namespace
 
@@ -57,7 +57,7 @@ int SortedNames::pass(int directory_fd, Pulse& pulse) {
   if (!fd) return errno;
   ++passes_;
   bounded_ = false;
-  alignas(8) std::array<char, kReadBytes> buffer;
+  alignas(8) std::array<char, kListingBytes> buffer;
   for (;;) {
     const long bytes = ::syscall(SYS_getdents64, fd.get(), buffer.data(), buffer.size());
     if (bytes < 0) return errno;

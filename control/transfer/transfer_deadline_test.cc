@@ -31,7 +31,7 @@ void move(World& world, int seconds, uint64_t bytes) {
   }
 }
 
-DeadlineView view(const World& world) {
+DeadlineView deadline_view(const World& world) {
   const auto deadline = const_cast<World&>(world).transfer().view(world.now_ns).deadline;
   EXPECT_TRUE(deadline);
   return deadline.value_or(DeadlineView{});
@@ -50,15 +50,15 @@ TEST(Deadline, ThatTheCapRulesOutEndsTheSessionBeforeAByteMoves) {
 
 TEST(Deadline, IsAdmittedOnceMeasuredAndTheJournalKnows) {
   const auto world = moving(with_deadline(source(), 500));
-  EXPECT_EQ(view(*world).state, DeadlineState::kMeasuring);
+  EXPECT_EQ(deadline_view(*world).state, DeadlineState::kMeasuring);
   move(*world, 15, 40 * kMbit);
-  EXPECT_EQ(view(*world).state, DeadlineState::kAdmitted);
+  EXPECT_EQ(deadline_view(*world).state, DeadlineState::kAdmitted);
   EXPECT_EQ(world->count(Entry::kJudged), 1U);
   EXPECT_EQ(world->journal.record.deadline_admission, DeadlineAdmission::kAdmitted);
   world->restart(true);
   world->start();
   world->pass(kSecondNs);
-  EXPECT_EQ(view(*world).state, DeadlineState::kAdmitted);
+  EXPECT_EQ(deadline_view(*world).state, DeadlineState::kAdmitted);
   move(*world, 30, kMbit);
   EXPECT_EQ(world->leg_phase(), LegPhase::kMoving) << "what was admitted is not refused after a restart";
 }
@@ -91,7 +91,7 @@ TEST(Deadline, ThatIsOverEndsTheSessionOnlyIfThatWasAskedFor) {
     if (policy == Policy::kStop) {
       EXPECT_EQ(world->error(), ErrorCode::kDeadline);
     } else {
-      EXPECT_EQ(view(*world).state, DeadlineState::kLate);
+      EXPECT_EQ(deadline_view(*world).state, DeadlineState::kLate);
       EXPECT_FALSE(world->error());
     }
   }
@@ -156,7 +156,7 @@ TEST(Deadline, ThatIsKeptIsASuccessLikeAnyOther) {
   world.pass(20 * kSecondNs);
   ASSERT_EQ(world.state(), ViewState::kSucceeded);
   EXPECT_FALSE(world.transfer().view(world.now_ns).error);
-  EXPECT_EQ(view(world).state, DeadlineState::kKept);
+  EXPECT_EQ(deadline_view(world).state, DeadlineState::kKept);
   EXPECT_EQ(view_of(world.journal).deadline->state, DeadlineState::kKept);
 }
 
