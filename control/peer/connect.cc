@@ -6,6 +6,7 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
 #include <asio/redirect_error.hpp>
+#include <asio/ssl/error.hpp>
 #include <asio/use_awaitable.hpp>
 #include <cstring>
 #include <ctime>
