@@ -24,10 +24,10 @@
 namespace sluice::service {
 namespace {
 
-constexpr int kThreadsMax = 256;  // each stream of a person holds one
-constexpr int kRequestBytesMax = 16 << 20;
+constexpr int kDoorThreadsMax = 256;  // each stream of a person holds one
+constexpr int kDoorRequestBytesMax = 16 << 20;
 constexpr size_t kVisitorsMax = 256;
-constexpr std::chrono::milliseconds kStopGrace{1000};
+constexpr std::chrono::milliseconds kDoorStopGrace{1000};
 // A person who is put into a group, or out of one, is known so after this.
 constexpr std::chrono::seconds kPersonKept{10};
 
@@ -67,10 +67,10 @@ class ConsoleDoor::Dispatch {
 
   Status start() {
     grpc::ResourceQuota quota("sluice-console");
-    quota.SetMaxThreads(kThreadsMax);
+    quota.SetMaxThreads(kDoorThreadsMax);
     grpc::ServerBuilder builder;
     builder.SetResourceQuota(quota);
-    builder.SetMaxReceiveMessageSize(kRequestBytesMax);
+    builder.SetMaxReceiveMessageSize(kDoorRequestBytesMax);
     for (grpc::Service* each :
          std::initializer_list<grpc::Service*>{&control_, &names_, &logs_, &peers_, &rights_})
       builder.RegisterService(each);
@@ -81,7 +81,7 @@ class ConsoleDoor::Dispatch {
   void take(UniqueFd connection) { grpc::AddInsecureChannelFromFd(server_.get(), connection.release()); }
   void stop() {
     if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
+    server_->Shutdown(std::chrono::system_clock::now() + kDoorStopGrace);
     server_->Wait();
     server_.reset();
   }

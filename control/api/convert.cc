@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kPerNs = 1e-9;
 
-api::Session::State to_api(transfer::ViewState state) {
+api::Session::State api_state(transfer::ViewState state) {
   switch (state) {
     case transfer::ViewState::kQueued:
       return api::Session::QUEUED;
@@ -263,7 +263,7 @@ void put_values(const digests::Values& values, google::protobuf::RepeatedPtrFiel
 api::Session to_api(const transfer::View& view) {
   api::Session session;
   session.set_id(view.id);
-  session.set_state(to_api(view.state));
+  session.set_state(api_state(view.state));
   session.set_direction(direction_of(view));
   session.set_peer(view.peer);
   session.set_from(view.asker.source_node);
