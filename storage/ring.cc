@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/ring.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -101,7 +102,7 @@ Status Ring::open(uint32_t slots, std::span<uint8_t> memory, std::span<const int
 }
 
 void Ring::start(uint32_t slot, const Operation& operation) {
-  progress_[slot] = {operation, 0};
+  progress_[slot] = {.operation = operation};
   ++in_flight_;
   queue(slot);
 }
@@ -138,6 +139,12 @@ bool Ring::advance(uint32_t slot, int result, int* error) {
   Progress& p = progress_[slot];
   const Operation& op = p.operation;
   *error = 0;
+  // Some file systems take O_DIRECT and then refuse what comes: of blocks that are larger, say, or by FUSE.
+  if (result == -EINVAL && op.direct && !p.cached) {
+    p.cached = true;
+    const int flags = ::fcntl(op.fd, F_GETFL);
+    if (flags >= 0 && ::fcntl(op.fd, F_SETFL, flags & ~O_DIRECT) == 0) return false;
+  }
   if (result == -EINTR || result == -EAGAIN) return false;
   if (result < 0) {
     *error = -result;

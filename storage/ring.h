@@ -43,6 +43,7 @@ class Ring final : public Disk {
   struct Progress {
     Operation operation;
     uint32_t done = 0;
+    bool cached = false;  // by way of the page cache, after the file system refused it
   };
   void queue(uint32_t slot);
   // True when the operation is over; *error is set then.

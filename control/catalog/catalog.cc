@@ -3,9 +3,21 @@
 
 namespace sluice::catalog {
 
+namespace {
+
+// File systems without a block device (NFS, btrfs, FUSE) get another number each time they are mounted.
+bool tells_of_mount(uint64_t device) {
+  constexpr uint64_t kMajorBits = 0xFFFF'F000'000F'FF00;  // of a dev_t
+  return (device & kMajorBits) == 0;
+}
+
+}  // namespace
+
 bool same_file(const FileIdentity& one, const FileIdentity& other) {
   const auto may_be = [](auto a, auto b) { return a == b || a == 0 || b == 0; };
-  return one.device == other.device && one.inode == other.inode && may_be(one.generation, other.generation) &&
+  const bool devices_may_be =
+      one.device == other.device || (tells_of_mount(one.device) && tells_of_mount(other.device));
+  return devices_may_be && one.inode == other.inode && may_be(one.generation, other.generation) &&
          may_be(one.birth_ns, other.birth_ns);
 }
 

@@ -43,14 +43,23 @@ TEST(Catalog, APackIsOneObjectAndManyNames) {
 }
 
 TEST(Catalog, AnInodeNumberThatWasGivenAnewIsAnotherFile) {
-  const FileIdentity known{.device = 1, .inode = 2, .generation = 3, .birth_ns = 4};
+  constexpr uint64_t kDisk = 0x801;  // 8:1
+  const FileIdentity known{.device = kDisk, .inode = 2, .generation = 3, .birth_ns = 4};
   EXPECT_TRUE(same_file(known, known));
-  EXPECT_TRUE(same_file(known, {.device = 1, .inode = 2})) << "a journal of before, a file system without";
-  EXPECT_TRUE(same_file({.device = 1, .inode = 2, .birth_ns = 4}, known));
-  EXPECT_FALSE(same_file(known, {.device = 9, .inode = 2, .generation = 3, .birth_ns = 4}));
-  EXPECT_FALSE(same_file(known, {.device = 1, .inode = 9, .generation = 3, .birth_ns = 4}));
-  EXPECT_FALSE(same_file(known, {.device = 1, .inode = 2, .generation = 9, .birth_ns = 4}));
-  EXPECT_FALSE(same_file(known, {.device = 1, .inode = 2, .generation = 3, .birth_ns = 9}));
+  EXPECT_TRUE(same_file(known, {.device = kDisk, .inode = 2}))
+      << "a journal of before, a file system without";
+  EXPECT_TRUE(same_file({.device = kDisk, .inode = 2, .birth_ns = 4}, known));
+  EXPECT_FALSE(same_file(known, {.device = 0x809, .inode = 2, .generation = 3, .birth_ns = 4}));
+  EXPECT_FALSE(same_file(known, {.device = kDisk, .inode = 9, .generation = 3, .birth_ns = 4}));
+  EXPECT_FALSE(same_file(known, {.device = kDisk, .inode = 2, .generation = 9, .birth_ns = 4}));
+  EXPECT_FALSE(same_file(known, {.device = kDisk, .inode = 2, .generation = 3, .birth_ns = 9}));
+}
+
+TEST(Catalog, AFileSystemWithoutADiskIsTheSameAfterItWasMountedAgain) {
+  const FileIdentity before{.device = 40, .inode = 2, .birth_ns = 4};
+  EXPECT_TRUE(same_file(before, {.device = 52, .inode = 2, .birth_ns = 4}));
+  EXPECT_FALSE(same_file(before, {.device = 52, .inode = 9, .birth_ns = 4}));
+  EXPECT_FALSE(same_file(before, {.device = 0x801, .inode = 2, .birth_ns = 4})) << "what lies beneath";
 }
 
 }  // namespace

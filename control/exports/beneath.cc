@@ -133,6 +133,44 @@ bool make_direct(int fd) {
   return false;
 }
 
+namespace {
+
+// Root may do everything on a disk of its own. Where it may not, a server decides, which takes it for nobody.
+std::string denied() {
+  const std::string said = ": permission denied; ";
+  if (::geteuid() == 0)
+    return said +
+           "even to root, so a server of NFS takes it for nobody (root_squash), or SELinux or AppArmor "
+           "forbid it: "
+           "give the directory to the user that the server makes of root, or export it with no_root_squash";
+  return said + "give the user of sluice-control, or who asks for it as himself, the right to it";
+}
+
+// What to do about errors that file systems of other hosts have.
+std::string remedy_of(int reason, const char* otherwise) {
+  switch (reason) {
+    case ESTALE:
+      return ": its server of NFS does not know it any more, as it was replaced or exported anew there; "
+             "mount it "
+             "again, then restart sluice-control";
+    case ENOLCK:
+      return ": its server of NFS gives no locks; mount it with vers=4.2, or start rpc-statd here and at the "
+             "server, or, if no other host writes there, mount it with nolock";
+    case ETIMEDOUT:
+    case EREMOTEIO:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENOTCONN:
+      return ": the server of its file system does not answer; mend that, then continue the session";
+    case EIO:
+      return std::string(otherwise) + ", and its server if it is mounted from one (soft: mount it hard)";
+    default:
+      return otherwise;
+  }
+}
+
+}  // namespace
+
 Error lookup_error(const std::string& path, int reason, ErrorCode otherwise) {
   switch (reason) {
     case ELOOP:
@@ -145,9 +183,7 @@ Error lookup_error(const std::string& path, int reason, ErrorCode otherwise) {
       return {otherwise, path + ": a part of it is not a directory; check the name"};
     case EACCES:
     case EPERM:
-      return {otherwise, path +
-                             ": permission denied; give the user of sluice-control, or who asks for it as "
-                             "himself, the right to it"};
+      return {otherwise, path + denied()};
     case ENAMETOOLONG:
       return {otherwise, path + ": the name is too long; choose a shorter one"};
     case ENOSYS:
@@ -156,12 +192,13 @@ Error lookup_error(const std::string& path, int reason, ErrorCode otherwise) {
     case ENFILE:
       return {ErrorCode::kResources, path + ": too many open files; raise the limit of sluice-control"};
     default:
-      return {otherwise, path + ": " + std::strerror(reason) + "; check the file system"};
+      return {otherwise, path + ": " + std::strerror(reason) + remedy_of(reason, "; check the file system")};
   }
 }
 
 Error storage_error(const std::string& path, int reason) {
-  return {ErrorCode::kStorage, path + ": " + std::strerror(reason) + "; check the disk and its file system"};
+  return {ErrorCode::kStorage,
+          path + ": " + std::strerror(reason) + remedy_of(reason, "; check the disk and its file system")};
 }
 
 std::string human_bytes(uint64_t bytes) {

@@ -58,6 +58,7 @@ struct DestinationFile::State {
   Status check_name(const std::string& shown) const;
   Status check_final_name() const;
   Status rename_to_final();
+  bool has_final_name() const;
   Status not_renamed(int reason);
   Status take_what_is_there();
   Status give_all(int file_fd) const;

@@ -250,9 +250,8 @@ Result<SourceFile> Exports::as_source(const Location& location, UniqueFd fd, cat
 }
 
 Result<int64_t> Exports::check_unchanged(const SourceFile& file) {
-  const std::optional<FileState> now = state_of(file.fd.get());
-  if (!now)
-    return Error{ErrorCode::kStorage, file.path + ": " + std::strerror(errno) + "; check the file system"};
+  const std::optional<FileState> now = state_of(file.fd.get(), true);
+  if (!now) return storage_error(file.path, errno);
   if (now->size_bytes == file.size && now->mtime_ns == file.mtime_ns) return now->ctime_ns;
   return Error{ErrorCode::kIntegrity,
                file.path + ": the source changed while it was sent; send it again when it is at rest"};

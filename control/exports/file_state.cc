@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -15,19 +14,10 @@
 #include <cerrno>
 
 #include "control/exports/times.h"
+#include "dataplane/base/writer.h"
 
 namespace sluice::exports {
 namespace {
-
-// A lease is given only while nobody has the file open for writing, or mapped so. It is given back at once:
-// it would hold up whoever comes to write. Somebody who comes just now makes a signal, which must be one that
-// nobody minds.
-bool has_a_writer(int fd) {
-  if (::fcntl(fd, F_SETSIG, SIGURG) != 0) return false;
-  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
-  ::fcntl(fd, F_SETLEASE, F_UNLCK);
-  return false;
-}
 
 // Before Linux 6.13 all changes of one tick of this clock bear the same time.
 bool changed_just_now(int64_t ctime_ns) {
@@ -74,9 +64,10 @@ Error tells_no_size(const std::string& shown) {
       shown + ": does not say how long it is, as files of /proc and /sys: copy it to a file, and send that"};
 }
 
-std::optional<FileState> state_of(int fd) {
+std::optional<FileState> state_of(int fd, bool ask_server) {
   struct statx info {};
-  if (::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &info) != 0) return std::nullopt;
+  const int sync = ask_server ? AT_STATX_FORCE_SYNC : AT_STATX_SYNC_AS_STAT;
+  if (::statx(fd, "", AT_EMPTY_PATH | sync, STATX_BASIC_STATS | STATX_BTIME, &info) != 0) return std::nullopt;
   FileState state{
       .identity = {.device = ::makedev(info.stx_dev_major, info.stx_dev_minor), .inode = info.stx_ino},
       .size_bytes = info.stx_size,
@@ -93,7 +84,7 @@ std::optional<FileState> state_of(int fd) {
 }
 
 bool may_be_changing(int fd, const FileState& state) {
-  return has_a_writer(fd) || changed_just_now(state.ctime_ns);
+  return base::writer_of(fd) == base::Writer::kSome || changed_just_now(state.ctime_ns);
 }
 
 }  // namespace sluice::exports

@@ -23,7 +23,8 @@ struct FileState {
 };
 
 // Nothing: errno tells. A descriptor that can do nothing (O_PATH) does not tell the generation.
-std::optional<FileState> state_of(int fd);
+// What a client of a network file system remembers of it may be a minute old, unless `ask_server`.
+std::optional<FileState> state_of(int fd, bool ask_server = false);
 
 // May its bytes change without its times saying so? Somebody has it open for writing, or has it mapped: who
 // writes through a mapping sets the times with the first byte of a page alone, on some file systems. Or it

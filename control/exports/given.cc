@@ -55,15 +55,17 @@ std::optional<Folding> probe(int directory_fd) {
   if (::mkdirat(directory_fd, place.c_str(), 0700) != 0) return std::nullopt;
   std::optional<Folding> found;
   const UniqueFd at = open_beneath(directory_fd, place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  const UniqueFd made(
-      at ? ::openat(at.get(), kProbe, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1);
+  UniqueFd made(at ? ::openat(at.get(), kProbe, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)
+                   : -1);
   const auto names = made ? names_in(at.get()) : std::nullopt;
   if (names) {
     found = Folding{.folds = std::any_of(std::begin(kSame), std::end(kSame),
                                          [&](const char* name) { return there(at.get(), name); }),
                     .keeps = std::find(names->begin(), names->end(), kProbe) != names->end()};
   }
-  if (made) ::unlinkat(at.get(), kProbe, 0);
+  // On NFS a file that is removed while it is open stays, and with it its directory.
+  made.reset();
+  if (at) ::unlinkat(at.get(), kProbe, 0);
   ::unlinkat(directory_fd, place.c_str(), AT_REMOVEDIR);
   return found;
 }

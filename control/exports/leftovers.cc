@@ -87,7 +87,7 @@ Result<UniqueFd> Exports::remove_unfinished(const std::string& name_path,
   if (state && !same_file(state->identity, identity)) return directory;  // of somebody else
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return busy(printable(name_path));
   const auto open = open_up_for_now(at);
-  if (still_named(at, temporary, fd.get()) && ::unlinkat(at, temporary.c_str(), 0) != 0)
+  if (still_named(at, temporary, fd.get()) && ::unlinkat(at, temporary.c_str(), 0) != 0 && errno != ENOENT)
     return cannot_remove(printable(name_path), errno);
   return directory;
 }

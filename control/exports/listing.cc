@@ -153,7 +153,7 @@ std::string Listing::shown() const {
 }
 
 bool Listing::wanted(const std::string& name) const {
-  if (!asked_.unfinished && is_temporary_name(name)) return false;
+  if (!asked_.unfinished && is_passing_name(name)) return false;
   const size_t depth = walk_->depth();
   return depth >= pattern_.parts.size() || names::matches(pattern_.parts[depth], name);
 }
@@ -174,7 +174,7 @@ void Listing::look_at_name() {
   }
   describe(entry, info);
   if (S_ISLNK(info.st_mode)) read_target(walk.fd(), walk.name().c_str(), shown(), entry);
-  if (asked_.digests && told && S_ISREG(info.st_mode) && !is_temporary_name(walk.name()))
+  if (asked_.digests && told && S_ISREG(info.st_mode) && !is_passing_name(walk.name()))
     read_digest(walk.fd(), walk.name().c_str(), shown(), asked_.digest_kind, pulse_, entry);
   if (S_ISDIR(info.st_mode) && goes_deeper()) {
     const Exports::Root* root = exports_.root_of(joined(absolute_, walk.path()));

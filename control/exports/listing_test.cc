@@ -167,6 +167,15 @@ TEST_P(ListingTest, UnfinishedFilesAreToldWhenAsked) {
   EXPECT_EQ(list({.path = "data/sub/.x.sluice-part", .unfinished = true}).size(), 1U);
 }
 
+TEST_P(ListingTest, FilesThatAClientOfNfsStillHasOpenAreToldWhenAsked) {
+  const std::string open_elsewhere = ".nfs000000000000a0c600000012";
+  write(root_ / "data/sub" / open_elsewhere, "");
+  write(root_ / "data/sub/.nfs", "");
+  write(root_ / "data/sub/.nfs000000000000a0c60000001g", "");
+  EXPECT_EQ(paths({.path = "data/sub"}), (Names{".nfs", ".nfs000000000000a0c60000001g"}));
+  EXPECT_EQ(paths({.path = "data/sub", .unfinished = true}).size(), 3U);
+}
+
 TEST_P(ListingTest, ManyNamesComeInManyPages) {
   constexpr int kNames = 5000;
   for (int i = 0; i < kNames; ++i) write(root_ / "data/sub" / ("name" + std::to_string(i)), "");

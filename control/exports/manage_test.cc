@@ -254,6 +254,17 @@ TEST_P(ManageTest, RemovesADirectoryAndAllThatIsInIt) {
   EXPECT_TRUE(there("outside/secret"));
 }
 
+TEST_P(ManageTest, WhatAClientOfNfsStillHasOpenStays) {
+  fs::create_directories(root_ / "data/sub/a");
+  const char* const open_elsewhere = "data/sub/a/.nfs000000000000a0c600000012";
+  for (const char* name : {open_elsewhere, "data/sub/a/x"}) write(root_ / name, "");
+  const auto removed = remove_all("data/sub");
+  EXPECT_TRUE(there(open_elsewhere));
+  EXPECT_FALSE(there("data/sub/a/x"));
+  ASSERT_TRUE(removed && removed->failed == 1);
+  EXPECT_NE(removed->problems.at(0).error.find("client of NFS"), std::string::npos);
+}
+
 TEST_P(ManageTest, GoesOnAfterWhatCannotBeRemoved) {
   fs::create_directories(root_ / "data/sub/a/mounted");
   fs::create_directories(root_ / "data/sub/b");

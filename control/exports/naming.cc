@@ -75,22 +75,37 @@ Status DestinationFile::State::rename_to_final() {
     return elsewhere(ErrorCode::kStorage, "its",
                      "its data is " + place_now() + ", as " + printable(temporary) +
                          ": put the directory back, then continue the session");
-  if (!still_named(at, temporary, fd.get()))
+  const bool unnamed = !still_named(at, temporary, fd.get());
+  if (unnamed && !has_final_name())
     return Error{ErrorCode::kStorage,
                  path + ": its temporary file was removed or replaced by somebody; this file begins anew"};
   const auto open = writable_for_now();
   const Folding folding = spec.one_of_many ? given->folding(at) : Folding();
   const auto alone = given->one_by_one(folding);
-  if (spec.overwrite || spec.one_of_many)
+  if (!unnamed && (spec.overwrite || spec.one_of_many))
     if (Status status = check_final_name(); !status) return status;
-  if (!rename_between(at, temporary, at, name, spec.overwrite))
+  if (!unnamed && !rename_between(at, temporary, at, name, spec.overwrite))
     if (Status status = not_renamed(errno); !status) return status;
   given->gave(folding, at, absolute(), name);
   return {};
 }
 
+// A try that failed may have been done all the same: a server of NFS that is restarted does not know what it
+// has answered, so its client's second question finds it done (EEXIST, ENOENT), and a soft mount does not
+// wait for the answer (EIO). What the client remembers of the directory is older than that.
+bool DestinationFile::State::has_final_name() const {
+  struct statx asked {};
+  ::statx(directory.get(), "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_MTIME | STATX_CTIME, &asked);
+  return still_named(directory.get(), name, fd.get());
+}
+
 // After all it may be there.
 Status DestinationFile::State::not_renamed(int reason) {
+  if (has_final_name()) {
+    // Of a link in place of a rename.
+    if (still_named(directory.get(), temporary, fd.get())) ::unlinkat(directory.get(), temporary.c_str(), 0);
+    return {};
+  }
   if (reason == EEXIST && spec.one_of_many) return take_what_is_there();
   if (reason == EEXIST)
     return refuse(Failure::kExists, {ErrorCode::kDestinationExists,

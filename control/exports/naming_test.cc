@@ -64,6 +64,30 @@ TEST_P(NamingTest, WithOtherBytesItIsLeftAloneAndNamed) {
   EXPECT_EQ(refused(spec("data/file")), Failure::kExists) << "alone it is refused, whatever it holds";
 }
 
+// As by a server of NFS that is restarted between the deed and the answer.
+TEST_P(NamingTest, ANameThatWasGivenWithoutAnAnswerIsItsName) {
+  for (const bool overwrite : {false, true}) {
+    for (const bool linked : {false, true}) {
+      if (overwrite && linked) continue;  // a name is linked only where none may be replaced
+      DestinationSpec wanted = spec("data/sub/new");
+      wanted.overwrite = overwrite;
+      auto file = exports_.create_destination(wanted);
+      ASSERT_TRUE(file) << file.error().message;
+      fill(*file, "hello");
+      ASSERT_TRUE(file->finish());
+      const std::string from = path("data/sub/.new.sluice-part");
+      const std::string to = path("data/sub/new");
+      ASSERT_EQ(linked ? ::link(from.c_str(), to.c_str()) : ::rename(from.c_str(), to.c_str()), 0);
+      const Status named = file->commit();
+      ASSERT_TRUE(named) << named.error().message;
+      EXPECT_TRUE(file->has_name());
+      EXPECT_EQ(read(root_ / "data/sub/new"), "hello");
+      EXPECT_EQ(entries("data/sub"), 1U) << "nothing unfinished";
+      ASSERT_EQ(::unlink(to.c_str()), 0);
+    }
+  }
+}
+
 TEST_P(NamingTest, AnUnfinishedFileThatNobodyHoldsGoesWithItsSessionHoweverLongItsName) {
   const size_t before = entries("data");
   for (const size_t bytes : {10U, 242U, 243U, 255U}) {

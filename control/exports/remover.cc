@@ -34,6 +34,14 @@ Error remove_error(const std::string& path, int reason) {
   }
 }
 
+// Its own client would refuse it (EBUSY); of another client's, the bytes would go under its hands.
+Error still_open(const std::string& path) {
+  return {ErrorCode::kStorage,
+          path +
+              ": was removed while a client of NFS had it open, and goes when that closes it; "
+              "find who has it (fuser), or remove it by hand if nobody has"};
+}
+
 }  // namespace
 
 std::string Remover::shown(const std::string& path) const {
@@ -67,6 +75,7 @@ bool Remover::unlink(int directory_fd, const std::string& name, int flags) {
 Status Remover::remove_one(int directory_fd, const std::string& name, mode_t mode, const std::string& shown) {
   // One that nobody holds is a leftover; else it is in use.
   if (is_temporary_name(name) && S_ISREG(mode)) return remove_leftover(directory_fd, name, shown, reserved_);
+  if (is_silly_name(name)) return still_open(shown);
   return unlink(directory_fd, name, 0) || errno == ENOENT ? Status() : remove_error(shown, errno);
 }
 

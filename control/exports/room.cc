@@ -22,6 +22,10 @@ bool lies_in_memory(int fd) {
   return ::fstatfs(fd, &info) == 0 && (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
 }
 
+// Space cannot be taken beforehand there: the file system does not do that (NFS before 4.2, ZFS, some FUSE),
+// not for such a range, or a filter of system calls is in the way.
+bool takes_none_ahead(int reason) { return reason == EOPNOTSUPP || reason == ENOSYS || reason == EINVAL; }
+
 // What is to be written, between the holes.
 std::vector<base::Range> data_of(uint64_t size_bytes, uint64_t room_bytes,
                                  const std::vector<base::Range>& holes) {
@@ -94,12 +98,13 @@ Status take_room(int fd, uint64_t size_bytes, uint64_t room_bytes, const std::ve
     return result == 0;
   };
   bool good = done([&] { return ::ftruncate(fd, static_cast<off_t>(room_bytes)); });
+  const bool long_enough = good;
   for (const base::Range& run : in_memory ? std::vector<base::Range>() : data) {
     if (good)
       good = done(
           [&] { return ::fallocate(fd, 0, static_cast<off_t>(run.offset), static_cast<off_t>(run.length)); });
   }
-  if (good || errno == EOPNOTSUPP) return {};
+  if (good || (long_enough && takes_none_ahead(errno))) return {};
   if (errno == ENOSPC || errno == EDQUOT) {
     const int reason = errno;
     const uint64_t free_bytes = free_bytes_of(fd);
@@ -127,7 +132,7 @@ Status take_range(int fd, uint64_t offset, uint64_t length, const std::string& p
   do {
     result = ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(length));
   } while (result != 0 && errno == EINTR);
-  if (result == 0 || errno == EOPNOTSUPP) return {};
+  if (result == 0 || takes_none_ahead(errno)) return {};
   if (errno == ENOSPC || errno == EDQUOT) return full(path, errno, fd);
   return storage_error(path, errno);
 }

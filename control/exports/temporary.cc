@@ -62,6 +62,14 @@ bool is_temporary_name(std::string_view name) {
   return folded.starts_with('.') && folded.ends_with(kTemporarySuffix);
 }
 
+// As Linux makes them (fs/nfs/unlink.c): the number of the file and a counter, in hexadecimal digits.
+bool is_silly_name(std::string_view name) {
+  constexpr std::string_view kBegin = ".nfs";
+  constexpr size_t kDigits = 16 + 8;
+  return name.size() == kBegin.size() + kDigits && name.starts_with(kBegin) &&
+         name.find_first_not_of("0123456789abcdef", kBegin.size()) == std::string_view::npos;
+}
+
 bool leads_through_temporary(std::string_view path) {
   while (true) {
     const size_t slash = path.find('/');
@@ -97,7 +105,8 @@ Status remove_leftover(int directory_fd, const std::string& name, const std::str
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
     return errno == EWOULDBLOCK ? busy(path) : storage_error(path, errno);
   // While the lock is held nobody else takes this file for a leftover.
-  if (still_named(directory_fd, name, fd.get()) && ::unlinkat(directory_fd, name.c_str(), 0) != 0)
+  if (still_named(directory_fd, name, fd.get()) && ::unlinkat(directory_fd, name.c_str(), 0) != 0 &&
+      errno != ENOENT)
     return storage_error(path, errno);
   return {};
 }

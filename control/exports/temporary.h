@@ -29,7 +29,12 @@ std::string temporary_name_in(int directory_fd, const std::string& name);
 size_t name_bytes_max(int directory_fd);
 // Also in the spellings that a file system without cases takes for the same name.
 bool is_temporary_name(std::string_view name);
-// Is a part of the path such a name?
+// A file that was removed while a client of NFS had it open: the client, or its server, keeps it under a name
+// of this form until it is closed.
+bool is_silly_name(std::string_view name);
+// Neither kind is a file of its own: trees and lists leave it out.
+inline bool is_passing_name(std::string_view name) { return is_temporary_name(name) || is_silly_name(name); }
+// Is a part of the path that of a temporary file?
 bool leads_through_temporary(std::string_view path);
 
 // Empty, locked, and certainly the one that has this name. kDestinationExists: another transfer writes it, or

@@ -104,7 +104,7 @@ class TreeWalk {
 
   // A name in a directory.
   Status found(int fd, const std::string& name, const std::string& path, bool* is_directory) {
-    if (is_temporary_name(name)) return {};  // what another session receives is no file yet
+    if (is_passing_name(name)) return {};  // no file yet, or none any more
     if (path.size() < kPathBytesMax) return one(fd, name, path, is_directory);
     if (!takes(path, false)) return {};
     return take_({.path = path.substr(0, kPathBytesMax), .failure = Failure::kName});

@@ -208,6 +208,13 @@ TEST_P(TreeWalkTest, WhatAnotherSessionReceivesIsNoPart) {
   EXPECT_EQ(paths(walk("data/t")), (Paths{".x.sluice-parts", ""}));
 }
 
+TEST_P(TreeWalkTest, WhatWasRemovedWhileAClientOfNfsHadItOpenIsNoPart) {
+  make("d");
+  put(".nfs000000000000a0c600000012");
+  put(".nfs0000");
+  EXPECT_EQ(paths(walk("data/t")), (Paths{".nfs0000", "d", ""}));
+}
+
 TEST_P(TreeWalkTest, NamesThatAreNoTextAreToldAsTheyAre) {
   make("\xff\xfe");
   for (const char* name : {"a\nb", "\x80", "\xff\xfe/\xc2"}) put(name);

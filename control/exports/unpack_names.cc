@@ -105,7 +105,13 @@ Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
     parent_.gave(name);
     return Failure::kNone;
   }
-  if (errno != EEXIST || options_.overwrite) return told(entry.path, errno);
+  const int reason = errno;
+  // A server of NFS that was restarted does not know that it did it already.
+  if (reason == ENOENT && same_as(entry, parent, name, staged) == Failure::kNone) {
+    parent_.gave(name);
+    return Failure::kNone;
+  }
+  if (reason != EEXIST || options_.overwrite) return told(entry.path, reason);
   const Failure same = same_as(entry, parent, name, staged);
   if (same == Failure::kNone) parent_.gave(name);
   return same;

@@ -125,7 +125,8 @@ Status Port::check_rights() const {
       ErrorCode::kDevice,
       fmt::format(
           "[port] device {}: needs the right CAP_NET_RAW, which this process lacks: start it as root, "
-          "or 'setcap cap_net_raw+ep' the program, or take device = \"udp\", which needs no rights",
+          "by a unit with AmbientCapabilities=CAP_NET_RAW (sluice node setup writes it) or by setpriv "
+          "--inh-caps +net_raw --ambient-caps +net_raw, or take device = \"udp\", which needs no rights",
           device().name)};
 }
 

@@ -81,12 +81,9 @@ std::optional<FileId> Folder::look(const std::string& name) const {
   return id_of(info);
 }
 
-Folder::Writer Folder::writer(const std::string& name) const {
+base::Writer Folder::writer(const std::string& name) const {
   const UniqueFd file = open_beneath(fd_.get(), name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
-  if (!file) return Writer::kUnknown;
-  // The kernel grants a lease for reading only where nobody writes; it goes again with the descriptor.
-  if (::fcntl(file.get(), F_SETLEASE, F_RDLCK) == 0) return Writer::kNone;
-  return errno == EAGAIN ? Writer::kSome : Writer::kUnknown;
+  return file ? base::writer_of(file.get()) : base::Writer::kUnknown;
 }
 
 bool Folder::is(const Place& place, const FileId& id, Done* instead) const {

@@ -14,6 +14,7 @@
 
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
+#include "dataplane/base/writer.h"
 #include "tools/unattended/ripeness.h"
 
 namespace sluice::cli {
@@ -34,10 +35,7 @@ class Folder {
   // Nothing: there is no regular file of this name.
   std::optional<unattended::FileId> look(const std::string& name) const;
 
-  enum class Writer : uint8_t { kNone, kSome, kUnknown };
-  // Whether somebody has it open for writing. Where the file is another user's, or the file system does not
-  // tell, nobody knows.
-  Writer writer(const std::string& name) const;
+  base::Writer writer(const std::string& name) const;
 
   enum class Done : uint8_t { kDone, kGone, kChanged };
   // Only if it is still this very file.

@@ -82,9 +82,9 @@ TEST_F(FolderTest, WhatIsMovedKeepsItsPathAndReplacesNothing) {
 
 TEST_F(FolderTest, AFileThatSomebodyWritesIsKnownAsSuch) {
   write("a");
-  EXPECT_NE(folder_->writer("a"), Folder::Writer::kSome);
+  EXPECT_NE(folder_->writer("a"), base::Writer::kSome);
   const UniqueFd held(::open((path_ / "a").c_str(), O_WRONLY | O_CLOEXEC));
-  EXPECT_NE(folder_->writer("a"), Folder::Writer::kNone);
+  EXPECT_NE(folder_->writer("a"), base::Writer::kNone);
 }
 
 TEST_F(FolderTest, WhatHappensIsSeenAlsoInDirectoriesThatCome) {

@@ -164,7 +164,7 @@ class FolderWatch {
     if (how == How::kMade) return ripeness_.opened(name, now_ns);
     // Made without being opened, as by link(); or its end was missed.
     const bool closed_unseen =
-        how == How::kSeen && ripeness_.is_open(name) && folder_.writer(name) != Folder::Writer::kSome;
+        how == How::kSeen && ripeness_.is_open(name) && folder_.writer(name) != base::Writer::kSome;
     if (how == How::kClosed || closed_unseen) return ripeness_.closed(name, id, now_ns);
     ripeness_.seen(name, id, now_ns);
   }
@@ -223,7 +223,7 @@ class FolderWatch {
       if (!ripeness_.confirm(name, *id, now_ns)) continue;
       const Standing standing = files_.standing(name, *id);
       const bool written =
-          plan_.marker.empty() && standing == Standing::kNew && folder_.writer(name) == Folder::Writer::kSome;
+          plan_.marker.empty() && standing == Standing::kNew && folder_.writer(name) == base::Writer::kSome;
       if (written || standing == Standing::kBusy) {
         ripeness_.later(name, now_ns + std::max(plan_.rule.quiet_ns, kOneSecondNs));
         ripeness_.seen(name, *id, now_ns);
