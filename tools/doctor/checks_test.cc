@@ -286,6 +286,17 @@ TEST(Doctor, FindsExportsThatCannotBeUsed) {
   expect(facts, "export", Level::kWarn, "[[export]]");
 }
 
+TEST(Doctor, JudgesHowAnExportOnNfsIsMounted) {
+  Facts facts = well();
+  facts.exports[0].file_system = "nfs";
+  facts.exports[0].mounted_with = "rw,vers=4.2,hard,local_lock=none";
+  EXPECT_EQ(found(facts, "nfs").level, Level::kPass);
+  facts.exports[0].mounted_with = "rw,vers=3,hard,nolock,local_lock=all,addr=192.0.2.1";
+  expect(facts, "nfs", Level::kWarn, "vers=4.2");
+  facts.exports[0].mounted_with = "rw,vers=3,soft";
+  expect(facts, "nfs", Level::kWarn, "hard");
+}
+
 TEST(Doctor, FindsDaemonsThatDoNotRunOrAreOfAnotherVersion) {
   Facts facts = well();
   facts.daemon.attached = false;

@@ -49,6 +49,21 @@ void check_export(const Facts& all, const ExportFacts& facts, std::vector<Findin
   }
 }
 
+// RUNBOOK, "Storage of a centre".
+void check_nfs(const ExportFacts& facts, std::vector<Finding>& out) {
+  if (facts.file_system != "nfs" || !facts.problem.empty()) return;
+  const std::string options = "," + facts.mounted_with + ",";
+  const auto has = [&](const char* option) { return options.find(option) != std::string::npos; };
+  const std::string what = fmt::format("export {} is on NFS, mounted ", facts.root.name);
+  if (has(",soft,") || has(",softerr,"))
+    warn(out, "nfs", what + "soft: transfers fail whenever its server is slow", "mount it hard, the default");
+  else if (has(",local_lock=all,") || has(",local_lock=flock,"))
+    warn(out, "nfs", what + "without locks at the server: no other host may write to it",
+         "mount it with vers=4.2, or without nolock and local_lock");
+  else
+    pass(out, "nfs", what + "hard, with locks at the server");
+}
+
 void check_disk(const Facts& facts, const ExportFacts& one, std::vector<Finding>& out) {
   const DiskFacts& disk = one.disk;
   if (disk.block_bytes > kDirectAlignment) {
@@ -101,6 +116,7 @@ void check_exports(const Facts& facts, std::vector<Finding>& out) {
   }
   for (const ExportFacts& each : facts.exports) {
     check_export(facts, each, out);
+    check_nfs(each, out);
     check_disk(facts, each, out);
     check_peers_of(each.root, facts.peers, out);
   }

@@ -60,6 +60,7 @@ struct ExportFacts {
   uint64_t free_bytes = 0;
   bool readable = false;
   bool writable = false;
+  std::string mounted_with;       // options, with commas between them; empty: not known
   bool in_memory = false;         // a tmpfs
   std::optional<bool> direct_io;  // O_DIRECT can be used; nothing: it could not be tried
   DiskFacts disk;

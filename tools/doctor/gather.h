@@ -36,6 +36,8 @@ ExportFacts gather_export(const config::Export& root);
 // What lies beneath a directory. The speed is tried with a file that has no name and is gone with its
 // descriptor: 32 MiB at most, for half a second each way.
 DiskFacts gather_disk(const std::filesystem::path& directory, const std::filesystem::path& root);
+// Those of the file system that it lies in, of the kernel's list of mounts.
+std::string gather_mount_options(const std::filesystem::path& directory, const std::filesystem::path& root);
 void try_speed(const std::filesystem::path& directory, DiskFacts* disk);
 std::vector<std::vector<int>> gather_numa_distances(const std::filesystem::path& root);
 KernelFacts gather_kernel();

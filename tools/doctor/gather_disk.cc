@@ -75,6 +75,25 @@ DiskFacts gather_disk(const fs::path& directory, const fs::path& root) {
   return facts;
 }
 
+std::string gather_mount_options(const fs::path& directory, const fs::path& root) {
+  struct stat info {};
+  if (::stat(directory.c_str(), &info) != 0) return {};
+  const std::string device = fmt::format("{}:{}", ::major(info.st_dev), ::minor(info.st_dev));
+  std::ifstream mounts(root / "proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    // ID, parent, device, ...; then, behind a lone dash: type, source, options.
+    std::istringstream words(line);
+    std::string word;
+    for (int i = 0; i < 3; ++i) words >> word;
+    if (word != device) continue;
+    while (words >> word && word != "-") {
+    }
+    for (int i = 0; i < 3; ++i) words >> word;
+    return words ? word : "";
+  }
+  return {};
+}
+
 void try_speed(const fs::path& directory, DiskFacts* disk) {
   const UniqueFd file(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_DIRECT, 0600));
   const std::unique_ptr<void, decltype(&std::free)> block(std::aligned_alloc(4096, kTryBlockBytes),

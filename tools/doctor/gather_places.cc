@@ -198,6 +198,7 @@ ExportFacts look_at_export(const config::Export& root) {
   }
   if (facts.writable && !facts.in_memory) facts.direct_io = takes_direct_io(root.path);
   facts.disk = gather_disk(root.path, "/");
+  facts.mounted_with = gather_mount_options(root.path, "/");
   if (facts.direct_io.value_or(false) && facts.free_bytes > kFreeForTry) try_speed(root.path, &facts.disk);
   return facts;
 }

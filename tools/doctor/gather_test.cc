@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/gather.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -59,6 +60,18 @@ TEST_F(Gather, CountsHugepagesOfAKernelWithoutNuma) {
   ASSERT_EQ(pools.size(), 1U);
   EXPECT_EQ(pools[0].free_mib, 1024U);
   EXPECT_TRUE(gather_hugepages(root_ / "nothing").empty());
+}
+
+TEST_F(Gather, FindsHowTheFileSystemOfADirectoryIsMounted) {
+  struct stat info {};
+  ASSERT_EQ(::stat(root_.c_str(), &info), 0);
+  put("proc/self/mountinfo",
+      "22 1 0:0 / / rw - ext4 /dev/vda rw,errors=continue\n" +
+          fmt::format("31 22 {}:{} / /srv rw,noatime shared:1 master:2 - nfs4 server:/srv rw,vers=4.2,soft\n",
+                      major(info.st_dev), minor(info.st_dev)));
+  EXPECT_EQ(gather_mount_options(root_, root_), "rw,vers=4.2,soft");
+  put("proc/self/mountinfo", "22 1 0:0 / / rw - ext4 /dev/vda rw\n");
+  EXPECT_EQ(gather_mount_options(root_, root_), "");
 }
 
 TEST_F(Gather, FindsTheDiskBeneathADirectoryAndItsNumaNode) {
