@@ -8,9 +8,7 @@ fast. With --on, the cases run on two ports of real cards in this host that a ca
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import concurrent.futures
-import dataclasses
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -19,41 +17,10 @@ import time
 import guest
 import host
 import tried
-from places import WORK, Failed, stopping
-
-_CASE = re.compile(r"^CASE (\S+) (pass|fail|skip) (\d+) ?(.*)$")
-
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    name: str
-    result: str  # "pass", "fail", "skip"
-    ms: int
-    why: str
-
-
-def cases_of(text):
-    """Of what cases.sh said, in its order."""
-    matches = (_CASE.match(line) for line in text.splitlines())
-    return [Case(match[1], match[2], int(match[3]), match[4].strip()) for match in matches if match]
-
-
-def table(results):
-    """Of {kind: cases}: a line for each case, a column for each kind; what did not pass stands below."""
-    names = list(dict.fromkeys(case.name for cases in results.values() for case in cases))
-    width = max([len(name) for name in names] + [4]) + 2
-    lines = ["".ljust(width) + "".join(kind.ljust(15) for kind in results)]
-    words = {"fail": "FAIL", "skip": "skipped"}
-    for name in names:
-        line = name.ljust(width)
-        for cases in results.values():
-            one = next((case for case in cases if case.name == name), None)
-            line += ("-" if one is None else words.get(one.result, f"pass {one.ms / 1000:.1f} s")).ljust(15)
-        lines.append(line.rstrip())
-    for kind, cases in results.items():
-        lines += [f"{kind}: {case.name}: {case.why or 'failed'}" for case in cases if case.result != "pass"]
-    return "\n".join(lines)
-
+from places import ROOT, WORK
+from vm import machine
+from vm.cases import cases_of, table
+from vm.machine import Failed, stopping
 
 def in_guest(kind, arguments):
     # Beside another kind with the same driver, fewer cases will do.
@@ -100,8 +67,8 @@ def measure(arguments):
     kinds = arguments.kinds or [*guest.KINDS, *host.KINDS]
     emulated, virtual = ([kind for kind in kinds if kind in there] for there in (guest.KINDS, host.KINDS))
     if emulated:
-        guest.check_packages()
-        guest.make_image()
+        machine.check_packages()
+        machine.make_image()
         guest.make_disk()
     machines, beside = concurrent.futures.ThreadPoolExecutor(1), concurrent.futures.ThreadPoolExecutor(1)
     try:

@@ -3,7 +3,7 @@
 import guest
 import host
 import tried
-from cards import Case, cases_of, table
+from vm.cases import Case, cases_of, table
 
 SAID = """2026-11-27 info: serving device 0000:01:00.0 with 1 worker, 9014 byte frames, hugepages, CRC by avx2
 2026-11-27 info: device 0000:01:00.0: driver net_vmxnet3, one queue, UDP checksums by the device, payloads copied

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The cases of ./dev cards: two nodes, a and b, on a device each. In the guest, and on a host with cards of its own. A line
-# "CASE NAME pass|fail|skip MS WHY" for each. From the caller:
+# The cases of ./dev cards: two nodes, a and b, on a device each. In the guest, and on a host with cards of its own. From the caller:
+#   NODES        where tools/vm/nodes.sh lies; none: /nodes.sh
 #   BASE         an empty directory with room for 500 MB
 #   DEVICES      the two devices, with a blank between; none: the PCI cards that lspci lists, which are bound to vfio-pci
 #   MTU, MEMORY (hugepages, no-huge), MEMORY_MIB
@@ -14,82 +14,23 @@ mtu=${MTU:-9000} which=${CASES:-all} memory_mib=${MEMORY_MIB:-1024}
 read -ra workers <<<"${WORKERS:-1}"
 base=${BASE:-/data} nodes=${BASE:-/data}/nodes exports=${BASE:-/data}/exports
 if [ -n "${DEVICES:-}" ]; then read -ra devices <<<"$DEVICES"; else mapfile -t devices < <(lspci -D | awk '/Ethernet/{print $1}'); fi
+# shellcheck source=tools/vm/nodes.sh
+. "${NODES:-/nodes.sh}"
 # A card of Mellanox's stays with the kernel's driver.
 is_bound() { is_card "$1" && [[ $(readlink "/sys/bus/pci/devices/${1%%,*}/driver") != */mlx?_core ]]; }
 is_card() { [[ $1 =~ ^([0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] ]]; }
 
-say() { echo "CASE $1 $2 $3 ${*:4}"; }
 monitor() { # to QEMU, which the host hands it to
   echo "$*" >"$MONITOR/monitor.new"
   mv "$MONITOR/monitor.new" "$MONITOR/monitor"
   while [ -e "$MONITOR/monitor" ]; do sleep 0.05; done
 }
-sluice_at() { sluice --node "$nodes/$1" "${@:2}"; }
-dataplane() {
-  sluice-dataplane --node "$nodes/$1" 2>>"$nodes/$1-dataplane.log" &
-  echo $! >"$nodes/$1-dataplane.pid"
-}
-control() {
-  sluice-control --node "$nodes/$1" 2>>"$nodes/$1-control.log" &
-  echo $! >"$nodes/$1-control.pid"
-}
-attached() { # NODE SECONDS
-  local i
-  for ((i = 0; i < $2 * 4; ++i)); do
-    sluice_at "$1" node show 2>/dev/null | grep -q 'dataplane *attached' && return 0
-    kill -0 "$(<"$nodes/$1-dataplane.pid")" 2>/dev/null || return 1
-    sleep 0.25
-  done
-  return 1
-}
-start() {
-  local node
-  for node in a b; do
-    dataplane $node && control $node && attached $node 90 || return 1
-  done
-  ${JOIN:-true}
-}
-stop() {
-  local node part pid
-  for part in control dataplane; do
-    for node in a b; do
-      [ -e "$nodes/$node-$part.pid" ] || continue
-      pid=$(<"$nodes/$node-$part.pid")
-      kill "$pid" 2>/dev/null && tail --pid="$pid" -f /dev/null
-      rm -f "$nodes/$node-$part.pid"
-    done
-  done
-}
-init() { # NODE DEVICE PORT [options]
-  mkdir -p "$exports/$1"
-  sluice node init "$nodes/$1" --name "node$1" --listen "127.0.0.1:$3" --device "$2" \
-    --export "data=$exports/$1:rw" "${@:4}" >/dev/null
-}
-trust() {
-  sluice_at b node show --certificate | sluice_at a node trust nodeb - --address 127.0.0.1:7401 >/dev/null
-  sluice_at a node show --certificate | sluice_at b node trust nodea - --address 127.0.0.1:7400 >/dev/null
-}
-fresh() {
-  stop
-  rm -rf "$nodes" "$exports"
-  mkdir -p "$nodes" "$exports"
-}
+start() { start_both && ${JOIN:-true}; }
 memory=(--memory "${MEMORY:-hugepages}" --memory-mib "$memory_mib")
 pair() { # WORKERS: both nodes on their devices
   fresh
   init a "${devices[0]}" 7400 --address 10.77.0.1/24 "${memory[@]}" --mtu "$mtu" --workers "$1" &&
     init b "${devices[1]}" 7401 --address 10.77.0.2/24 "${memory[@]}" --mtu "$mtu" --workers "$1" && trust && start
-}
-counters() { sluice_at "$1" counters | awk '$2 != 0 && $1 ~ /drop|missed|joined|steered|unresolved|false|lost/ {printf " %s=%s", $1, $2}'; }
-last_lines() {
-  local node part
-  for node in a b; do
-    for part in dataplane control; do
-      echo "--- $node-$part"
-      tail -6 "$nodes/$node-$part.log"
-    done
-    echo "--- $node counters:$(counters $node)"
-  done
 }
 told() { # what the dataplanes said of their devices, and counted
   local node
@@ -106,24 +47,6 @@ started() { # CASE BEGUN_NS WELL
     say "$1" fail $ms "$(tail -qn1 $nodes/?-dataplane.log | tr '\n' ' ' | cut -c1-300)"
   fi
   return "$3"
-}
-# CASE LIMIT_S COMMAND...: it must end well in that time.
-run() {
-  local name=$1 limit=$2 begun rc
-  begun=$(date +%s%N)
-  timeout -s INT -k 5 "$limit" "${@:3}" >"$base/said" 2>&1
-  rc=$?
-  took=$((($(date +%s%N) - begun) / 1000000))
-  why=$([ $rc = 0 ] || { [ $rc = 124 ] && echo "no end in $limit s:$(counters a) | b:$(counters b)"; tail -2 "$base/said" | tr '\n' ' ' | cut -c1-300; })
-  return $rc
-}
-moves() { # CASE LIMIT_S SOURCE TARGET COMMAND...: and then both hold the same
-  if run "$1" "$2" "${@:5}" && diff -rq "$3" "$4" >/dev/null; then
-    say "$1" pass "$took"
-  else
-    say "$1" fail "$took" "${why:-what arrived differs}"
-    last_lines
-  fi
 }
 slow() { # CASE NAME: at a rate that leaves time for what happens meanwhile
   moves "$1" 120 "$exports/a/f" "$exports/b/$2" sluice --node $nodes/a send -q --rate 20M --mode fixed "$exports/a/f" "nodeb:data/$2"

@@ -8,7 +8,8 @@ import subprocess
 import time
 
 from guest import BINARIES
-from places import HERE, ROOT, WORK, Failed, run, stopping
+from places import HERE, ROOT, WORK
+from vm.machine import Failed, run, stopping
 
 _VETH = "ip link add va type veth peer name vb; for i in va vb; do ip link set $i mtu {mtu} up; done"
 # What leaves one tap enters the other, once both are there. (A bridge would take frames to a tap's own link address, which its node has, for itself.)
@@ -46,7 +47,7 @@ def _cases(name, environment, inside, limit_s):
     log = folder / "out/cases.log"
     with log.open("wb") as out:
         process = subprocess.Popen([*inside, "bash", str(HERE / "cases.sh")], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                   start_new_session=True, env={**os.environ, "PATH": path, **environment})  # fmt: skip
+                                   start_new_session=True, env={**os.environ, "PATH": path, "NODES": str(ROOT / "tools/vm/nodes.sh"), **environment})  # fmt: skip
         late = ""
         try:
             until = time.monotonic() + limit_s

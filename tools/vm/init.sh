@@ -11,7 +11,7 @@ mount -t tmpfs shm /dev/shm
 mount -t devpts pts /dev/pts
 mount -t tmpfs run /run
 mount -t tmpfs tmp /tmp
-hostname cards
+hostname guest
 ip link set lo up
 ulimit -l unlimited
 ulimit -n 65536

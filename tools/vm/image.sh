@@ -1,5 +1,5 @@
 #!/bin/bash
-# image.sh DIR: a small Debian for the guest of ./dev cards, as DIR/root, DIR/vmlinuz and DIR/initrd.img. Needs root and
+# image.sh DIR: a small Debian for the guests of ./dev cards and ./dev storage, as DIR/root, DIR/vmlinuz and DIR/initrd.img. Needs root and
 # the package archive.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -10,6 +10,7 @@ packages=(
   librte-bus-pci23 librte-bus-vdev23 librte-mempool-ring23 librte-ethdev23 librte-eal23
   libgrpc++1.51 libprotobuf32 libprometheus-cpp-pull1.0 libprometheus-cpp-core1.0 libseccomp2 libspdlog1.10 libsqlite3-0
   libssl3 libcap-ng0 libhwloc15 libipsec-mb1 libisal2 liburing2 libfmt9 libabsl20220623
+  nfs-kernel-server nfs-common rpcbind xfsprogs btrfs-progs dmsetup mdadm rsync openssh-server openssh-client psmisc libfaketime fuse3
 )
 rm -rf "$dir/root" "$dir/vmlinuz" "$dir/initrd.img"
 mkdir -p "$dir"
