@@ -40,8 +40,8 @@
 namespace sluice::users {
 namespace {
 
-constexpr uint64_t kOpenFilesLeast = 96;  // its own, and a connection to each child
-constexpr size_t kChildrenMax = 64;       // that serve a user each
+constexpr uint64_t kOpenFilesLeast = 96;  // its own, and those of a child
+constexpr size_t kChildrenMax = 256;  // that serve a user each; one user has several where trees are moved
 constexpr std::chrono::seconds kHelloLimit{5};
 constexpr std::chrono::seconds kSendLimit{5};
 constexpr int kSystemdSocket = 3;  // sd_listen_fds(3)
@@ -194,7 +194,9 @@ class Helper {
       return;
     }
     if (channel.send(encode(answer), {}, kSendLimit) != 0) return;
-    serve(channel, {.exports = node_.exports});
+    const Served served{.exports = node_.exports};
+    ::umask(served.umask);
+    serve(channel, served);
     for (const std::string& news : sandbox::take_news()) spdlog::error("{}", news);
   }
 

@@ -80,14 +80,14 @@ Result<names::Done> NodeNames::change_own(const names::Request& asked, exports::
 }
 
 Result<names::Done> NodeNames::change(const names::Request& asked, exports::Pulse& pulse) {
-  if (as_user_) return as_user_->change(asked, pulse);
+  if (as_user_) return as_user_->change(asked, "", pulse);
   return manager_.exports().change(asked, pulse, exports::Asker::kOperator);
 }
 
 asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> NodeNames::ask(std::string peer,
                                                                        names::Request request) {
   Result<std::shared_ptr<node::NamesAsker>> asker =
-      co_await manager_.questions().ask(std::move(peer), std::move(request));
+      co_await manager_.questions().ask(std::move(peer), std::move(request), user_);
   if (!asker) co_return asker.error();
   co_return std::shared_ptr<NamesQuestion>(std::make_shared<Question>(std::move(*asker)));
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/convert.h"
 #include "control/board/flow_table.h"
+#include "control/gather/sources.h"
 #include "control/node/options.h"
-#include "control/runtime/sources.h"
 #include "control/selection/choice.h"
 #include "dataplane/base/input_for_fuzz.h"
 
@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   for (const std::string& source : request.sources()) {
-    const Result<std::optional<uint64_t>> memory = runtime::parse_memory_source(source);
+    const Result<std::optional<uint64_t>> memory = gather::parse_memory_source(source);
     if (good(memory) && *memory) fuzz::require(**memory <= catalog::kFileBytesMax, "a size in bounds");
   }
   return 0;

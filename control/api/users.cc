@@ -152,8 +152,6 @@ Result<names::Done> UserNames::change_own(const names::Request& asked, exports::
 
 asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> UserNames::ask(std::string peer,
                                                                        names::Request request) {
-  if (!std::holds_alternative<names::List>(request))
-    co_return for_operators("to make, move or remove names at a peer");
   co_return co_await all_->ask(std::move(peer), std::move(request));
 }
 

@@ -68,8 +68,8 @@ class UserSessions final : public SessionManager {
   mutable std::map<std::string, bool> ended_;  // of which it is known whether they are his
 };
 
-// A user sees and changes names of this node as himself. He sees what a peer has, as far as this node may.
-// Only operators change names at a peer, since the peer knows the node alone.
+// A user sees and changes names of this node as himself. At a peer that has a map of users he sees and
+// changes them as whom that says he is; at others he sees what this node may, and changes nothing.
 class UserNames final : public NamesManager {
  public:
   // `as_user`: which sees and changes names as this user.

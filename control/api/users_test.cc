@@ -109,11 +109,6 @@ TEST_F(UserSessionsTest, TouchesNoneOfOthers) {
 TEST_F(UserSessionsTest, WhatIsTheNodesIsTheOperators) {
   EXPECT_FALSE(answer(ada_->set_component_level({})));
   EXPECT_FALSE(answer(ada_->about("beta")));
-  UserNames his(std::make_unique<FakeNames>());
-  EXPECT_FALSE(answer(his.ask("beta", names::Remove{})));
-  EXPECT_FALSE(answer(his.ask("beta", names::MakeDirectory{})));
-  EXPECT_FALSE(answer(his.ask("beta", names::Move{})));
-  EXPECT_TRUE(answer(his.ask("beta", names::List{})));
 }
 
 TEST_F(UserSessionsTest, HisNamesOfThisNodeHeSeesAndChangesAsHimself) {

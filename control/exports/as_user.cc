@@ -48,12 +48,21 @@ std::string Exports::user_key() const {
   return user_->key();
 }
 
+UserTrees* Exports::trees_of_user() const { return user_ ? user_->trees() : nullptr; }
+
 Error Exports::not_as_user(std::string_view path, const char* what) {
   return {
       ErrorCode::kUsage,
       printable(path) + ": " + what +
-          "; outside the exports, and for members of [control] users_group, files are sent and fetched one "
-          "by one: name the files, or have an operator of this node do it beneath an export"};
+          "; outside the exports files are sent and fetched one by one: name the files, or make an export of "
+          "it"};
+}
+
+Error Exports::part_not_as_user(std::string_view path) {
+  return {ErrorCode::kUsage,
+          printable(path) +
+              ": a part of a file (--part) is not received as a user of this host; send the whole file, or "
+              "have an operator of this node do it"};
 }
 
 Result<SourceFile> Exports::open_for_user(const Location& location, bool unfinished,
@@ -65,10 +74,11 @@ Result<SourceFile> Exports::open_for_user(const Location& location, bool unfinis
   return as_source(location, std::move(*fd), why);
 }
 
-Result<DestinationFile> Exports::create_for_user(const Location& location,
-                                                 const DestinationSpec& spec) const {
-  if (selection::is_part(spec.part)) return not_as_user(spec.path, "it is a part of a file");
-  if (spec.keep.owner || spec.keep.group || spec.keep.xattrs || spec.keep.acls)
+Result<DestinationFile> Exports::create_for_user(const Location& location, const DestinationSpec& spec,
+                                                 catalog::Failure* why) const {
+  if (selection::is_part(spec.part)) return part_not_as_user(spec.path);
+  if (trees_of_user() == nullptr &&
+      (spec.keep.owner || spec.keep.group || spec.keep.xattrs || spec.keep.acls))
     return not_as_user(spec.path, "it is to keep its owner, attributes or ACL");
   const std::string in_it = (location.path() == "/" ? "" : location.path()) + "/" + spec.name;
   // What a paused session has let go of is not locked, and nobody but this process knows of it.
@@ -77,7 +87,7 @@ Result<DestinationFile> Exports::create_for_user(const Location& location,
   }
   UserFile wanted{.peer = peer_, .spec = spec, .identity = {}};
   wanted.spec.path = location.path() + (spec.path.ends_with('/') ? "/" : "");
-  Result<UserFiles::Opened> made = user_->create(wanted);
+  Result<UserFiles::Opened> made = user_->create(wanted, why);
   if (!made) return made.error();
   if (made->name_path != location.path() && made->name_path != in_it) return wrong_answer(location.absolute);
   DestinationSpec there = spec;

@@ -176,7 +176,8 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec,
   if (user_) {
     const auto location = locate_writable(spec.path);
     if (!location) return location.error();
-    return create_for_user(*location, spec);
+    if (Status status = check_keep(*location, spec.keep); !status) return status.error();
+    return create_for_user(*location, spec, why);
   }
   auto found = state_for(spec, why);
   if (!found) return found.error();

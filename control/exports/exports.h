@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -121,6 +122,7 @@ struct PartFound {
 using Reservation = std::shared_ptr<const void>;
 class Reserved;
 class UserFiles;
+class UserTrees;
 class Listing;
 struct Pulse;
 
@@ -128,7 +130,7 @@ struct Pulse;
 // peers may write.
 enum class Asker : uint8_t { kPeer, kOperator };
 
-// What the sessions of a peer may take beneath an export.
+// What the sessions of a peer, or of a user, may take beneath an export.
 struct QuotaOf {
   std::string export_name;
   config::Quota quota;
@@ -151,16 +153,20 @@ class Exports {
   // The same as an operator of this node may use it, who asked for what comes: owners, groups and ACLs
   // are his wish.
   Exports for_operator() const;
-  // The same for a user of this host, as whom all is opened (as_user.h): files, one by one. All else is
-  // refused.
+  // The same for a user of this host, as whom all is opened (as_user.h). Trees and packs are read and made by
+  // whoever has trees_of_user(): functions that walk, unpack or list refuse here.
   Exports for_user(std::shared_ptr<UserFiles> user) const;
   // kUsage: why this is refused then.
   static Error not_as_user(std::string_view path, const char* what);
+  static Error part_not_as_user(std::string_view path);
   // The same for files anywhere on this host that one of its own commands named. Somebody who may opens them
   // (for_user). Exports do not limit these: they limit peers.
   Exports anywhere() const;
   bool of_user() const { return user_ != nullptr; }
   std::string user_key() const;  // of_user() only: UserFiles::key()
+  // Nothing: there is no user, or files are all that is opened for this one.
+  UserTrees* trees_of_user() const;
+  const std::string& peer() const { return peer_; }  // of for_peer()
 
   // kSourceUnreadable (missing, no permission, a directory, a device), kOutsideExports; as of every path
   // here, kStorage when another directory than at the start stands under the export's path. What is not
@@ -190,6 +196,8 @@ class Exports {
   // kOutsideExports: `keep` is not the peer's to choose there; kConfiguration: this process may not give
   // files away.
   Result<DestinationTree> open_destination_tree(std::string_view path, const catalog::Keep& keep = {}) const;
+  // Its path alone. Also for a user.
+  Result<std::string> destination_path(std::string_view path, const catalog::Keep& keep) const;
   // Makes what is missing of the directory into which something comes, as mkdir -p does, and durably: all of
   // the path, or, of a file's, all but its name. Needs the right to write and no other.
   Status make_missing(std::string_view destination, bool is_directory, const catalog::Keep& keep) const;
@@ -199,8 +207,11 @@ class Exports {
   // Of the export in which the path lies, and of those within it that are open: a tree may come into them,
   // too. Nothing where the path leads into none.
   std::vector<QuotaOf> quotas(std::string_view path) const;
+  // The same for this user of the host.
+  std::vector<QuotaOf> quotas_of_user(std::string_view path, std::string_view user) const;
   // A former life of this daemon gave some of the session's names: then more is taken for one of them.
   void note_interrupted() const { given_->interrupted(); }
+  void others_give_too() const { given_->others_give_too(); }  // given.h
   // kOutsideExports: it lies in none that is open. Without a look at its file system.
   Status check_within(std::string_view path) const;
   // The number of the file system on which the directory of this path lies. Nothing: it cannot be looked at.
@@ -259,7 +270,7 @@ class Exports {
   Result<Location> locate_readable(std::string_view path) const;
   Result<Location> locate_writable(std::string_view path) const;
   static bool permits(const config::Export& config, const catalog::Keep& keep);
-  static Status check_keep(const Location& location, const catalog::Keep& keep);
+  Status check_keep(const Location& location, const catalog::Keep& keep) const;
   Result<Location> locate_listable(std::string_view path, Asker asker, bool digests) const;
   Result<Location> locate_managed(std::string_view path) const;
   void list_roots(Listing& listing) const;
@@ -277,7 +288,8 @@ class Exports {
   // as_user.cc
   Result<SourceFile> open_for_user(const Location& location, bool unfinished,
                                    catalog::Failure* why = nullptr) const;
-  Result<DestinationFile> create_for_user(const Location& location, const DestinationSpec& spec) const;
+  Result<DestinationFile> create_for_user(const Location& location, const DestinationSpec& spec,
+                                          catalog::Failure* why) const;
   Result<std::optional<DestinationFile>> reopen_for_user(const DestinationSpec& spec,
                                                          const catalog::FileIdentity& identity,
                                                          UniqueFd fd) const;
@@ -293,6 +305,8 @@ class Exports {
     std::string path;
   };
   std::vector<Within> within(const Location& location) const;
+  std::vector<QuotaOf> quotas_by(std::string_view path,
+                                 const std::function<config::Quota(const config::Export&)>& quota) const;
   // The same, and whether they may be read, or written with what is to be kept.
   std::vector<Nested> nested(const Location& location, bool config::Export::*right,
                              const catalog::Keep& keep = {}) const;

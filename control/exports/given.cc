@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/fs.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +12,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "control/exports/beneath.h"
 #include "control/exports/temporary.h"
@@ -168,8 +171,29 @@ bool Given::listed_otherwise(int directory_fd, const std::string& name, const Fo
 
 // ---- names in them ------------------------------------------------------------------------------
 
-std::unique_lock<std::mutex> Given::one_by_one(const Folding& folding) {
-  return folding.folds ? std::unique_lock(giving_) : std::unique_lock<std::mutex>();
+Given::Alone Given::one_by_one(const Folding& folding, int directory_fd) {
+  if (!folding.folds) return {};
+  Alone alone{.lock = std::unique_lock(giving_), .directory = {}};
+  bool others = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    others = others_;
+  }
+  if (!others) return alone;
+  alone.directory = open_beneath(directory_fd, ".", O_RDONLY | O_DIRECTORY);
+  // Whoever holds it for longer is no process of ours.
+  constexpr int kTries = 1000;
+  constexpr std::chrono::milliseconds kPause{5};
+  for (int i = 0; alone.directory && i < kTries; ++i) {
+    if (::flock(alone.directory.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) break;
+    std::this_thread::sleep_for(kPause);
+  }
+  return alone;
+}
+
+void Given::others_give_too() {
+  const std::scoped_lock lock(mutex_);
+  others_ = interrupted_ = true;
 }
 
 bool Given::has_other(const Folding& folding, int directory_fd, const std::string& path,

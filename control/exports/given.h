@@ -22,6 +22,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "dataplane/base/unique_fd.h"
+
 namespace sluice::exports {
 
 // The names of a directory, read once; empty: not yet.
@@ -49,8 +51,15 @@ class Given {
   bool may_enter(int tree_fd, const std::string& tree, const std::string& relative);
 
   // What follows concerns a directory with this folding(); nothing is done where it does not fold.
-  // From looking until gave(): hold this, so that no other thread gives the same name.
-  std::unique_lock<std::mutex> one_by_one(const Folding& folding);
+  // From looking until gave(): hold this, so that no other thread gives the same name; nor another process,
+  // if several give names of one session (others_give_too).
+  struct Alone {
+    std::unique_lock<std::mutex> lock;
+    UniqueFd directory;  // locked
+  };
+  Alone one_by_one(const Folding& folding, int directory_fd);
+  // Of a session whose names processes of a user give side by side (control/users).
+  void others_give_too();
   // Is what has `name` in the directory there under another name, which must not be replaced? `path`:
   // absolute, in bytes. `names`: of the directory, filled when they are needed.
   bool has_other(const Folding& folding, int directory_fd, const std::string& path, const std::string& name,
@@ -79,6 +88,7 @@ class Given {
   std::mutex mutex_;  // of all below
   std::map<dev_t, Folding> foldings_;
   bool interrupted_ = false;
+  bool others_ = false;
   std::unordered_set<size_t> entered_;  // hashes of paths
   // By hashes of paths whose last name is in small letters. The kernel may still know what had a name before,
   // if FUSE answers for a file system that folds case, and then the inode is that one's.

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <variant>
 
+#include "control/exports/as_user.h"
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
 #include "control/exports/remover.h"
@@ -139,12 +140,14 @@ Result<names::Done> Exports::make_directory(const names::MakeDirectory& asked) c
 
 Status Exports::make_missing(std::string_view destination, bool is_directory,
                              const catalog::Keep& keep) const {
-  if (user_) return not_as_user(destination, "directories are to be made for it");
+  if (user_ && trees_of_user() == nullptr)
+    return not_as_user(destination, "directories are to be made for it");
   const auto location = locate_writable(destination);
   if (!location) return location.error();
   if (Status status = check_keep(*location, keep); !status) return status;
-  const auto parts = components(location->relative);
   const bool whole = is_directory || destination.ends_with('/');
+  if (user_) return trees_of_user()->make_missing(peer_, location->path(), whole, keep);
+  const auto parts = components(location->relative);
   const size_t count = whole || parts->empty() ? parts->size() : parts->size() - 1;
   const int root_fd = location->root->fd->get();
   // What is there needs no right to read it, as anywhere on a path.

@@ -81,7 +81,7 @@ Status DestinationFile::State::rename_to_final() {
                  path + ": its temporary file was removed or replaced by somebody; this file begins anew"};
   const auto open = writable_for_now();
   const Folding folding = spec.one_of_many ? given->folding(at) : Folding();
-  const auto alone = given->one_by_one(folding);
+  const auto alone = given->one_by_one(folding, directory.get());
   if (!unnamed && (spec.overwrite || spec.one_of_many))
     if (Status status = check_final_name(); !status) return status;
   if (!unnamed && !rename_between(at, temporary, at, name, spec.overwrite))

@@ -26,7 +26,7 @@ class Parent {
   int make(const std::string& path, UniqueFd* out);
 
   // Of the directory that is open (given.h).
-  std::unique_lock<std::mutex> one_by_one() { return tree_.given->one_by_one(now_.folding); }
+  Given::Alone one_by_one() { return tree_.given->one_by_one(now_.folding, now_.fd.get()); }
   bool has_other(const std::string& name);
   void gave(const std::string& name);
   // Its mode forbade it: may it be written to now, until another one is opened?

@@ -45,7 +45,7 @@ Status DestinationFile::State::create_part() {
 }
 
 Result<std::optional<PartFound>> Exports::find_part(const DestinationSpec& spec) const {
-  if (user_) return not_as_user(spec.path, "it is a part of a file");
+  if (user_) return part_not_as_user(spec.path);
   auto found = state_for(spec, nullptr);
   if (!found) return found.error();
   DestinationFile::State& state = **found;

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "control/exports/beneath.h"
+#include "control/exports/owners.h"
 #include "dataplane/base/check.h"
 
 namespace sluice::exports {
@@ -46,6 +47,13 @@ uint64_t bytes_in(const std::vector<base::Range>& data) {
   return bytes;
 }
 
+// Of whom this process is: what it makes counts against them.
+std::string own_name() {
+  Accounts accounts;
+  const std::string& name = accounts.user_name(::geteuid());
+  return name.empty() ? std::to_string(::geteuid()) : printable(name);
+}
+
 }  // namespace
 
 Error no_space(const std::string& path, uint64_t needed_bytes, uint64_t free_bytes) {
@@ -56,11 +64,11 @@ Error no_space(const std::string& path, uint64_t needed_bytes, uint64_t free_byt
 
 Error full(const std::string& path, int reason, int fd) {
   if (reason == EDQUOT)
-    return {ErrorCode::kNoSpace,
-            path +
-                ": a quota of its file system (of a user, a group, a directory or a "
-                "subvolume) is used up, whatever else is free; raise it, remove something "
-                "that counts against it, or choose another destination"};
+    return {
+        ErrorCode::kNoSpace,
+        path + ": a quota of its file system is used up (of user " + own_name() +
+            ", of a group, a directory or a subvolume), whatever else is free; raise it, remove something "
+            "that counts against it, or choose another destination"};
   struct statvfs info {};
   const bool known = ::fstatvfs(fd, &info) == 0;
   if (known && info.f_files != 0 && info.f_favail == 0)

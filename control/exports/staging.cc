@@ -77,17 +77,35 @@ int Staging::make(size_t names, Given& given) {
   return 0;
 }
 
-void Staging::remove() { remove(tree_fd_, name_); }
+namespace {
+
+void empty_with_directories(int fd) {
+  empty(fd);
+  for (const std::string& directory : names_in(fd).value_or(std::vector<std::string>())) {
+    const UniqueFd inner = open_beneath(fd, directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (inner) empty(inner.get());
+    ::unlinkat(fd, directory.c_str(), AT_REMOVEDIR);
+  }
+}
+
+}  // namespace
+
+// Another process may have taken the name since, as one of a user does that nobody heard of any more
+// (control/users): what is in its directory stays.
+void Staging::remove() {
+  if (!fd_) return remove(tree_fd_, name_);
+  empty_with_directories(fd_.get());
+  struct stat own {};
+  struct stat there {};
+  if (::fstat(fd_.get(), &own) == 0 && ::fstatat(tree_fd_, name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+      own.st_dev == there.st_dev && own.st_ino == there.st_ino)
+    ::unlinkat(tree_fd_, name_.c_str(), AT_REMOVEDIR);
+}
 
 void Staging::remove(int tree_fd, const std::string& name) {
   const UniqueFd fd = open_beneath(tree_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!fd) return;
-  empty(fd.get());
-  for (const std::string& directory : names_in(fd.get()).value_or(std::vector<std::string>())) {
-    const UniqueFd inner = open_beneath(fd.get(), directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (inner) empty(inner.get());
-    ::unlinkat(fd.get(), directory.c_str(), AT_REMOVEDIR);
-  }
+  empty_with_directories(fd.get());
   ::unlinkat(tree_fd, name.c_str(), AT_REMOVEDIR);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "control/exports/as_user.h"
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
 #include "control/exports/owners.h"
@@ -53,7 +54,7 @@ bool Exports::permits(const config::Export& config, const catalog::Keep& keep) {
   return (config.owners || !(keep.owner || keep.group)) && (config.acls || !keep.acls);
 }
 
-Status Exports::check_keep(const Location& location, const catalog::Keep& keep) {
+Status Exports::check_keep(const Location& location, const catalog::Keep& keep) const {
   const config::Export& config = location.root->config;
   if (!permits(config, keep)) {
     const bool owners = !config.owners && (keep.owner || keep.group);
@@ -63,6 +64,10 @@ Status Exports::check_keep(const Location& location, const catalog::Keep& keep) 
             (owners ? "owners and groups (--owner, --group): set owners" : "ACLs (--acls): set acls") +
             " = \"yes\" for it in node.toml there, or leave them out"};
   }
+  if (keep.owner && user_)
+    return Error{
+        ErrorCode::kUsage,
+        location.absolute + ": what arrives as a user of this host belongs to that user; leave out --owner"};
   if (keep.owner && !may_give_away())
     return Error{
         ErrorCode::kConfiguration,
@@ -84,11 +89,20 @@ std::vector<Nested> Exports::nested(const Location& location, bool config::Expor
 }
 
 std::vector<QuotaOf> Exports::quotas(std::string_view path) const {
+  return quotas_by(path, [this](const config::Export& each) { return each.quota_of(peer_); });
+}
+
+std::vector<QuotaOf> Exports::quotas_of_user(std::string_view path, std::string_view user) const {
+  return quotas_by(path, [user](const config::Export& each) { return each.quota_of_user(user); });
+}
+
+std::vector<QuotaOf> Exports::quotas_by(
+    std::string_view path, const std::function<config::Quota(const config::Export&)>& quota) const {
   std::vector<QuotaOf> found;
   const auto location = locate(path);
   if (!location) return found;
   const auto add = [&](const Root& root) {
-    found.push_back({.export_name = root.config.name, .quota = root.config.quota_of(peer_)});
+    found.push_back({.export_name = root.config.name, .quota = quota(root.config)});
   };
   add(*location->root);
   for (const Within& each : within(*location)) {
@@ -123,8 +137,26 @@ Result<DestinationTree> Exports::open_destination_tree(std::string_view path,
   return lookup_error(location->absolute, errno, ErrorCode::kStorage);
 }
 
+Result<std::string> Exports::destination_path(std::string_view path, const catalog::Keep& keep) const {
+  if (!user_) {
+    const Result<DestinationTree> tree = open_destination_tree(path, keep);
+    return tree ? Result<std::string>(tree->path) : tree.error();
+  }
+  const auto location = locate_writable(path);
+  if (!location) return location.error();
+  if (Status status = check_keep(*location, keep); !status) return status.error();
+  UserTrees* const trees = trees_of_user();
+  if (trees == nullptr) return not_as_user(path, "a tree comes into it");
+  return trees->open_destination(peer_, location->path(), keep);
+}
+
 Result<std::string> Exports::make_directories_for(std::string_view destination, const std::string& relative,
                                                   catalog::Failure* why) const {
+  if (UserTrees* const trees = trees_of_user(); trees != nullptr) {
+    const auto location = locate_writable(destination);
+    if (!location) return location.error();
+    return trees->make_directories(peer_, location->path(), relative, why);
+  }
   const Result<DestinationTree> tree = open_destination_tree(destination);
   if (!tree) return tree.error();
   const std::string path = tree->absolute(relative);

@@ -51,6 +51,37 @@ catalog::Bearer bearer_of(const Entry& entry) {
 
 }  // namespace
 
+Status check_wanted(const tree::Index& index, const catalog::AskedNames* asked, const catalog::Keep& keep,
+                    uint64_t names_max) {
+  if (index.entries.size() > names_max)
+    return Error{ErrorCode::kIncompatible, "the peer sends " + std::to_string(index.entries.size()) +
+                                               " names in a pack of which it offered " +
+                                               std::to_string(names_max) + ": nothing of its pack is stored"};
+  for (const Entry& entry : index.entries) {
+    const std::string_view wrong = catalog::attributes_problem(entry.attributes, keep, bearer_of(entry));
+    if (!wrong.empty())
+      return Error{ErrorCode::kIncompatible, "the peer sends " + printable(entry.path) + " with " +
+                                                 std::string(wrong) + ": nothing of its pack is stored"};
+    if (entry.path == catalog::kTop) {
+      if (keep.top) continue;
+      return Error{
+          ErrorCode::kIncompatible,
+          "the peer sends mode and time of the destination itself, which was not agreed upon: nothing of "
+          "its pack is stored"};
+    }
+    const bool linked = entry.kind == EntryKind::kHardLink;
+    // What did not arrive is only told of, maybe by another name than its own.
+    const bool wanted =
+        asked == nullptr ||
+        (entry.failure != Failure::kNone ? asked->include(entry.path)
+                                         : asked->include(entry.path, entry.kind == EntryKind::kDirectory));
+    if (wanted && (asked == nullptr || !linked || asked->include(entry.target, false))) continue;
+    return Error{ErrorCode::kIncompatible, "the peer sends " + printable(entry.path) +
+                                               ", which was not asked for: nothing of its pack is stored"};
+  }
+  return {};
+}
+
 Unpacker::Unpacker(DestinationTree tree, const std::string& staging, Options options)
     : tree_(std::move(tree)),
       options_(std::move(options)),
@@ -64,13 +95,7 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   Result<tree::Index> index = tree::read_index(pack);
   if (!index) return index.error();
   index_ = std::move(*index);
-  if (index_.entries.size() > options_.names_max)
-    return Error{ErrorCode::kIncompatible, "the peer sends " + std::to_string(index_.entries.size()) +
-                                               " names in a pack of which it "
-                                               "offered " +
-                                               std::to_string(options_.names_max) +
-                                               ": nothing of its pack is stored"};
-  if (Status status = check_wanted(asked); !status) return status;
+  if (Status status = check_wanted(index_, asked, options_.keep, options_.names_max); !status) return status;
   missing_ = {};
   settled_.assign(index_.entries.size(), false);
   other_time_.assign(index_.entries.size(), false);
@@ -118,34 +143,6 @@ Result<Failure> Unpacker::told(const std::string& path, int reason) const {
   if (stops_all(reason) && (reason != EROFS || may_only_be_read(tree_.fd.get())))
     return disk_error(path, reason, tree_.fd.get());
   return why_not(tree_.fd.get(), path, reason);
-}
-
-// Nothing but what was asked for, and agreed upon.
-Status Unpacker::check_wanted(const catalog::AskedNames* asked) const {
-  for (const Entry& entry : index_.entries) {
-    const std::string_view wrong =
-        catalog::attributes_problem(entry.attributes, options_.keep, bearer_of(entry));
-    if (!wrong.empty())
-      return Error{ErrorCode::kIncompatible, "the peer sends " + printable(entry.path) + " with " +
-                                                 std::string(wrong) + ": nothing of its pack is stored"};
-    if (entry.path == catalog::kTop) {
-      if (options_.keep.top) continue;
-      return Error{
-          ErrorCode::kIncompatible,
-          "the peer sends mode and time of the destination itself, which was not agreed upon: nothing of "
-          "its pack is stored"};
-    }
-    const bool linked = entry.kind == EntryKind::kHardLink;
-    // What did not arrive is only told of, maybe by another name than its own.
-    const bool wanted =
-        asked == nullptr ||
-        (entry.failure != Failure::kNone ? asked->include(entry.path)
-                                         : asked->include(entry.path, entry.kind == EntryKind::kDirectory));
-    if (wanted && (asked == nullptr || !linked || asked->include(entry.target, false))) continue;
-    return Error{ErrorCode::kIncompatible, "the peer sends " + printable(entry.path) +
-                                               ", which was not asked for: nothing of its pack is stored"};
-  }
-  return {};
 }
 
 // What no peer may do here, whatever rights this process has.
@@ -229,12 +226,17 @@ Result<Failure> Unpacker::stage_file(size_t number, std::span<const uint8_t> byt
   if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
     return given;
   // Until it was read back it can be read.
-  const mode_t mode = options_.verify ? 0600 : entry.mode & 0777;
+  const mode_t mode = options_.verify ? 0600 : mode_of(entry);
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   if (::fchmod(fd.get(), mode) != 0 || ::futimens(fd.get(), times) != 0) return told(entry.path, errno);
   struct stat now {};
   other_time_[number] = ::fstat(fd.get(), &now) == 0 && !same_time(now.st_mtim, times[1]);
   return Failure::kNone;
+}
+
+// An ACL that is kept says what others may; its mask is in the mode.
+mode_t Unpacker::mode_of(const Entry& entry) const {
+  return entry.mode & 0777U & ~(options_.keep.acls ? 0U : options_.umask);
 }
 
 // The owner last: who gives a file away may not write to it any more.
@@ -261,7 +263,7 @@ Status Unpacker::read_back() {
       return Error{ErrorCode::kIntegrity,
                    printable(tree_.path + "/" + entry.path) +
                        ": the disk gives back other bytes than were written: check it"};
-    if (::fchmod(fd.get(), entry.mode & 0777) != 0) return disk_error(tree_.path + "/" + entry.path, errno);
+    if (::fchmod(fd.get(), mode_of(entry)) != 0) return disk_error(tree_.path + "/" + entry.path, errno);
   }
   return {};
 }

@@ -13,6 +13,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -33,7 +35,24 @@
 
 namespace sluice::exports {
 
-class Unpacker {
+// A pack whose names are staged, by this process or by one of a user (as_user.h).
+class Unpacking {
+ public:
+  virtual ~Unpacking() = default;
+  // After an error it may be called again. kStorage: the tree's path leads elsewhere now.
+  virtual Status commit() = 0;
+  // After commit(), as the next.
+  virtual const catalog::Shortfall& missing() const = 0;
+  // Of the names that were given. Nothing, if no digests were asked for.
+  virtual std::vector<digests::Named> digests() const = 0;
+};
+
+// Nothing but what was asked for, and agreed upon, is in this index: kIncompatible, with what else is.
+// `asked`: which names may come, where this node asked for them; nullptr: any.
+Status check_wanted(const tree::Index& index, const catalog::AskedNames* asked, const catalog::Keep& keep,
+                    uint64_t names_max);
+
+class Unpacker final : public Unpacking {
  public:
   struct Options {
     bool overwrite = false;
@@ -42,6 +61,7 @@ class Unpacker {
     uint64_t names_max = UINT64_MAX;                         // that were offered, and judged by
     digests::Mask digests = 0;                               // are computed of each file
     std::shared_ptr<const digests::Expected> expected = {};  // what a list of this node wants of names
+    mode_t umask = 0;  // bits of modes that no name gets, unless its ACL says more
   };
 
   // `staging`: the name of the hidden directory, the same for this pack after a restart.
@@ -52,11 +72,9 @@ class Unpacker {
   // kIncompatible: it is no pack, or has names that were not asked for, or more than offered. kNoSpace,
   // kStorage. `pack` is as long as its object.
   Status stage(std::span<const uint8_t> pack, const catalog::AskedNames* asked = nullptr);
-  // After stage(). After an error it may be called again. kStorage: the tree's path leads elsewhere now.
-  Status commit();
-  const catalog::Shortfall& missing() const { return missing_; }
-  // After commit(): of the names that were given. Nothing, if no digests were asked for.
-  std::vector<digests::Named> digests() const;
+  Status commit() override;  // after stage()
+  const catalog::Shortfall& missing() const override { return missing_; }
+  std::vector<digests::Named> digests() const override;
 
  private:
   using Entry = catalog::Entry;
@@ -78,7 +96,7 @@ class Unpacker {
   Failure same_as(const Entry& entry, int parent_fd, const std::string& name, const std::string& staged);
   Status read_back();
   Result<Failure> give_attributes(int fd, const Entry& entry);  // but mode and times
-  Status check_wanted(const catalog::AskedNames* asked) const;
+  mode_t mode_of(const Entry& entry) const;
 
   const DestinationTree tree_;
   const Options options_;

@@ -153,7 +153,7 @@ Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& 
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   const Result<Failure> given = give_attributes(fd.get(), entry);
   if (given && *given == Failure::kAttributesRefused) return *given;
-  const bool set = given && *given == Failure::kNone && ::fchmod(fd.get(), entry.mode & 0777) == 0 &&
+  const bool set = given && *given == Failure::kNone && ::fchmod(fd.get(), mode_of(entry)) == 0 &&
                    ::futimens(fd.get(), times) == 0;
   return set ? Failure::kNone : Failure::kForbidden;
 }
@@ -193,7 +193,7 @@ Result<Failure> Unpacker::set_attributes(size_t number) {
   // is sticky, stay as they are here.
   struct stat now {};
   if (::fstat(fd.get(), &now) != 0) return told(entry.path, errno);
-  const mode_t mode = (now.st_mode & 07000) | (entry.mode & 0777);
+  const mode_t mode = (now.st_mode & 07000) | mode_of(entry);
   if (const int reason = tree_.writable->set_mode(fd.get(), mode); reason != 0)
     return told(entry.path, reason);
   if (::futimens(fd.get(), times) != 0) return told(entry.path, errno);

@@ -131,8 +131,9 @@ std::shared_ptr<const void> WritableDirectories::open_up(int directory_fd) {
             .opened = mode | kOwner,
             .users = 1};
   if (open.opened == mode || !open.fd || !would_keep_group_bit(info)) return nullptr;
-  const std::string path = path_of(directory_fd);
-  if (path.empty() ||
+  // Where nothing is noted it may have none that can be seen, as in a process of a user (control/users).
+  const std::string path = notes_path_.empty() ? std::string() : path_of(directory_fd);
+  if (path.empty() != notes_path_.empty() ||
       !note(fmt::format("+ {} {} {} {} {}", info.st_dev, info.st_ino, mode, open.opened, in_digits(path)),
             true))
     return nullptr;

@@ -7,16 +7,15 @@
 #include <optional>
 #include <string>
 
+#include "control/proto/file_rows.h"
 #include "control/words/records.h"
 
 namespace sluice::journal {
 
 std::string encode(const transfer::Record& record);  // without its request
 std::string encode(const transfer::Request& request);
-std::string encode(const catalog::File& file);
 
 // `request`: of its own column; empty: there is none, or it stands in the record of an earlier version.
 std::optional<transfer::Record> decode_record(const std::string& record, const std::string& request);
-std::optional<catalog::File> decode_file(const std::string& bytes);
 
 }  // namespace sluice::journal

@@ -201,42 +201,4 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
   return to;
 }
 
-std::optional<catalog::File> decode_file(const std::string& bytes) {
-  FileRecord from;
-  if (!from.ParseFromString(bytes) || !FileRecord::State_IsValid(from.state())) return std::nullopt;
-  const uint32_t kind = from.kind() - (from.has_part() ? catalog::kFileKinds : 0);
-  if (kind >= catalog::kFileKinds || from.list_state() >= catalog::kListStates) return std::nullopt;
-  catalog::Pack pack{.members = from.members(), .list = nullptr};
-  catalog::Shortfall missing{
-      .failed = from.failed(), .left_out = from.left_out(), .names = peer::failures_of(from)};
-  if (!from.list().empty()) pack.list = std::make_shared<const std::string>(from.list());
-  return catalog::File{.name = from.name(),
-                       .shown = from.shown(),
-                       .path = from.path(),
-                       .peer_path = from.peer_path(),
-                       .size_bytes = from.size(),
-                       .mode = from.mode(),
-                       .mtime_ns = base::file_time_of(from),
-                       .ctime_ns = from.ctime_ns(),
-                       .identity = {.device = from.device(),
-                                    .inode = from.inode(),
-                                    .generation = from.generation(),
-                                    .birth_ns = from.birth_ns()},
-                       .digest = from.digest(),
-                       .state = static_cast<catalog::FileState>(from.state()),
-                       .overwrite = from.overwrite(),
-                       .suspect = from.suspect(),
-                       .verify = from.verify(),
-                       .kind = static_cast<catalog::FileKind>(kind),
-                       .list = static_cast<catalog::ListState>(from.list_state()),
-                       .pack = std::move(pack),
-                       .missing = std::move(missing),
-                       .holes = peer::ranges_of(from.holes()),
-                       .keep = selection::Keep::of(from.keep()),
-                       .attributes = catalog::attributes_of(from),
-                       .part = peer::part_of(from),
-                       .whole_digest = peer::whole_digest_of(from),
-                       .digests = digested_of(from)};
-}
-
 }  // namespace sluice::journal

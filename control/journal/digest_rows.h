@@ -24,17 +24,4 @@ inline std::shared_ptr<const digests::Expected> expected_of(const Request& from)
   return std::make_shared<const digests::Expected>(std::move(expected));
 }
 
-inline void put_digested(const digests::Digested& from, FileRecord* to) {
-  to->set_digests_wanted(from.wanted);
-  peer::put_digests(from.expected, to->mutable_expected());
-  for (const digests::Named& name : from.found) peer::put_named(name, to->add_digests());
-}
-
-inline digests::Digested digested_of(const FileRecord& from) {
-  digests::Digested to{
-      .wanted = from.digests_wanted(), .expected = peer::digests_of(from.expected()), .found = {}};
-  for (const peer::NamedDigests& name : from.digests()) to.found.push_back(peer::named_of(name));
-  return to;
-}
-
 }  // namespace sluice::journal

@@ -146,40 +146,4 @@ std::string encode(const transfer::Request& request) {
   return to.SerializeAsString();
 }
 
-std::string encode(const catalog::File& file) {
-  FileRecord to;
-  to.set_state(static_cast<FileRecord::State>(file.state));
-  to.set_name(file.name);
-  to.set_shown(file.shown);
-  to.set_path(file.path);
-  to.set_size(file.size_bytes);
-  to.set_mode(file.mode);
-  base::put_file_time(file.mtime_ns, &to);
-  to.set_device(file.identity.device);
-  to.set_inode(file.identity.inode);
-  to.set_generation(file.identity.generation);
-  to.set_birth_ns(file.identity.birth_ns);
-  to.set_ctime_ns(file.ctime_ns);
-  to.set_digest(file.digest);
-  to.set_overwrite(file.overwrite);
-  to.set_peer_path(file.peer_path);
-  to.set_suspect(file.suspect);
-  to.set_verify(file.verify);
-  // A version that knows no parts takes none for a whole file.
-  to.set_kind(static_cast<uint32_t>(file.kind) + (selection::is_part(file.part) ? catalog::kFileKinds : 0));
-  to.set_list_state(static_cast<uint32_t>(file.list));
-  to.set_members(file.pack.members);
-  if (file.pack.list) to.set_list(*file.pack.list);
-  to.set_failed(file.missing.failed);
-  to.set_left_out(file.missing.left_out);
-  peer::set_failures(file.missing.names, &to);
-  peer::set_ranges(to.mutable_holes(), file.holes);
-  to.set_keep(file.keep.bits());
-  catalog::put_attributes(file.attributes, &to);
-  peer::put_part(file.part, &to);
-  if (file.whole_digest) to.set_whole_digest(*file.whole_digest);
-  put_digested(file.digests, &to);
-  return to.SerializeAsString();
-}
-
 }  // namespace sluice::journal

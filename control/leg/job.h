@@ -19,10 +19,12 @@ namespace sluice::transfer {
 
 // A number that stands for the user who asked for a session. Beside the user's name (docs/WIRE.md 2.19),
 // other nodes learn nothing else. 0: an operator or a peer asked.
-inline uint32_t share_of(const std::optional<Request>& request) {
-  if (!request || !request->user) return 0;
-  const uint64_t mixed = (uint64_t{request->user->uid} + 1) * 0x9E3779B97F4A7C15;
+inline uint32_t share_of(const User& user) {
+  const uint64_t mixed = (uint64_t{user.uid} + 1) * 0x9E3779B97F4A7C15;
   return static_cast<uint32_t>(mixed >> 32) | 1U;
+}
+inline uint32_t share_of(const std::optional<Request>& request) {
+  return request && request->user ? share_of(*request->user) : 0;
 }
 
 struct Job {

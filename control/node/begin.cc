@@ -72,7 +72,7 @@ runtime::ListReader::What what_to_read(const runtime::Services& services, const 
           .expected = wishes.expected};
 }
 
-uint64_t bytes_of(const runtime::OpenSources& sources) {
+uint64_t bytes_of(const gather::OpenSources& sources) {
   uint64_t bytes = 0;
   for (const catalog::File& file : sources.files) bytes += file.size_bytes;
   return bytes;
@@ -150,14 +150,14 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
   // Of a list only what is in the directory arrives: that is what a path with a slash behind it means.
   if (!wishes.selection.names.empty() && !wishes.sources.front().ends_with('/'))
     wishes.sources.front() += '/';
-  runtime::OpenSources sources;
+  gather::OpenSources sources;
   if (role == transfer::Role::kSource) {
     runtime::ListReader::What what = what_to_read(*services, wishes);
     // What is to have a deadline is judged by its size: then all of it is looked for first.
     const bool whole = options->deadline_unix_ns != 0;
     async::KeyedPart part = services->part(services->lists_pool, *what.exports,
                                            runtime::export_key(*what.exports, wishes.sources));
-    Result<runtime::OpenSources> opened =
+    Result<gather::OpenSources> opened =
         co_await runtime::begin_list(services->io, std::move(part), std::move(what), whole);
     if (!opened) co_return opened.error();
     sources = std::move(*opened);
@@ -202,14 +202,14 @@ asio::awaitable<Result<Preview>> Starter::preview(Wishes wishes) {
   if (const auto options = parse_options(wishes, services->node); !options) co_return options.error();
   if (const Status status = check_places(*services, transfer::Role::kSource, &wishes); !status)
     co_return status.error();
-  co_return Preview([services, wishes = std::move(wishes)](const runtime::TakePreview& take) {
-    return runtime::preview_sources(services->exports_for(wishes.peer, wishes.user, wishes.local_files),
-                                    wishes.sources, wishes.selection, take);
+  co_return Preview([services, wishes = std::move(wishes)](const gather::TakePreview& take) {
+    return gather::preview_sources(services->exports_for(wishes.peer, wishes.user, wishes.local_files),
+                                   wishes.sources, wishes.selection, take);
   });
 }
 
 Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Request request,
-                                  runtime::OpenSources sources, board::LogLevel log_level) {
+                                  gather::OpenSources sources, board::LogLevel log_level) {
   const std::string id = peers.order ? peers.order->id : new_session_id();
   DCHECK(id.size() == 32, "16 bytes, in hex");
   DCHECK(sources.open.empty() || sources.open.size() == sources.files.size(), "each file has its place");
@@ -244,7 +244,7 @@ Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Re
 
 // Not on the loop: closing a file may wait for its file system.
 void Starter::close_sources(const std::string& peer, const transfer::Request& request,
-                            decltype(runtime::OpenSources::open) open) {
+                            decltype(gather::OpenSources::open) open) {
   const exports::Exports exports = services_->exports_for(peer, request.user, request.local_files);
   services_->part(services_->files_pool, exports, runtime::export_key(exports, request.source_paths))
       .run(

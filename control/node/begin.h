@@ -10,14 +10,14 @@
 #include <memory>
 #include <string>
 
+#include "control/gather/preview.h"
 #include "control/node/options.h"
 #include "control/node/sessions.h"
-#include "control/runtime/preview.h"
 
 namespace sluice::node {
 
 // Of what a source would send (runtime/preview.h).
-using Preview = std::function<Status(const runtime::TakePreview&)>;
+using Preview = std::function<Status(const gather::TakePreview&)>;
 
 std::string new_session_id();  // 32 hex digits, by chance
 
@@ -48,9 +48,9 @@ class Starter {
     std::optional<transfer::Lease> lease;
   };
   Sessions::Task begin_now(transfer::Role role, Peers peers, transfer::Request request,
-                           runtime::OpenSources sources, board::LogLevel log_level);
+                           gather::OpenSources sources, board::LogLevel log_level);
   void close_sources(const std::string& peer, const transfer::Request& request,
-                     decltype(runtime::OpenSources::open) open);
+                     decltype(gather::OpenSources::open) open);
   Status check_deadline(transfer::Role role, const std::string& peer, const transfer::Request& request) const;
 
   const std::shared_ptr<runtime::Services> services_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/async/clock.h"
+#include "control/leg/job.h"
 #include "control/leg/negotiation.h"
 #include "control/peer/codec.h"
 #include "control/proto/names_codec.h"
@@ -56,7 +57,8 @@ NamesAsker::NamesAsker(std::shared_ptr<SessionlessCall> call, const names::Reque
 NamesAsker::~NamesAsker() { call_->end(over()); }
 
 asio::awaitable<Result<std::shared_ptr<NamesAsker>>> NamesAsker::ask(
-    std::shared_ptr<runtime::Services> services, identity::Peer peer, names::Request request) {
+    std::shared_ptr<runtime::Services> services, identity::Peer peer, names::Request request,
+    std::optional<transfer::User> user) {
   if (auto* list = std::get_if<names::List>(&request)) list->pages = names::kPagesAhead;
   names::Word word = request;
   if (const Status status = names::admit(&word); !status)
@@ -70,6 +72,10 @@ asio::awaitable<Result<std::shared_ptr<NamesAsker>>> NamesAsker::ask(
   transfer::Hello hello = transfer::make_hello(no_session());
   hello.names = true;
   hello.inquires = true;  // whoever does not know `names` opens nothing
+  if (user) {
+    if (transfer::good_user_name(user->name)) hello.user = user->name;
+    hello.share = transfer::share_of(*user);
+  }
   // A list is asked for at once, which saves a round trip. What changes names waits until the peer is known
   // to hear.
   const bool at_once = std::holds_alternative<names::List>(request);
@@ -81,13 +87,21 @@ asio::awaitable<Result<std::shared_ptr<NamesAsker>>> NamesAsker::ask(
   const auto call = std::make_shared<SessionlessCall>(services->io, std::shared_ptr(std::move(*connected)));
   call->begin();
   const std::shared_ptr<NamesAsker> asker(new NamesAsker(call, request));
-  if (const Status status = co_await asker->greet(); !status) co_return status.error();
+  const Result<transfer::Hello> answer = co_await asker->greet();
+  if (!answer) co_return answer.error();
+  // Otherwise it would be done with the rights of this node, which are none of the user's.
+  if (user && !at_once && !answer->by_map)
+    co_return asker->cut_off(
+        {ErrorCode::kConfiguration,
+         fmt::format("to make, move or remove names at {} is not for members of [control] users_group: that "
+                     "node has no map of users that says who you are there; ask an operator of this node",
+                     call->peer())});
   if (!at_once) asker->put(request);
   co_return asker;
 }
 
 // What the peer answers to the Hello with which it was called.
-asio::awaitable<Status> NamesAsker::greet() {
+asio::awaitable<Result<transfer::Hello>> NamesAsker::greet() {
   Result<std::optional<SessionlessCall::Said>> said = co_await call_->next(peer::kHelloTimeout);
   if (!said) co_return said.error();
   if (!said->has_value())
@@ -107,7 +121,7 @@ asio::awaitable<Status> NamesAsker::greet() {
          fmt::format(
              "{} is too old ({}): it answers no questions about names; bring both nodes to one version",
              call_->peer(), answer->software)});
-  co_return Status();
+  co_return *answer;
 }
 
 void NamesAsker::put(const names::Request& request) {

@@ -35,11 +35,12 @@ struct NamesAnswer {  // neither: nothing has come for a while; ask again
 
 class NamesAsker {
  public:
-  // Calls the peer, and asks. kPeerUntrusted, kPeerUnreachable; kConfiguration: it cannot be called;
+  // Calls the peer, and asks. `user`: for whom; nothing: for an operator. kPeerUntrusted, kPeerUnreachable;
+  // kConfiguration: it cannot be called, or names are to be changed for a user whom the peer has no map for;
   // kIncompatible: the peer is too old to know such questions.
   static asio::awaitable<Result<std::shared_ptr<NamesAsker>>> ask(std::shared_ptr<runtime::Services> services,
-                                                                  identity::Peer peer,
-                                                                  names::Request request);
+                                                                  identity::Peer peer, names::Request request,
+                                                                  std::optional<transfer::User> user);
   ~NamesAsker();
   NamesAsker(const NamesAsker&) = delete;
   NamesAsker& operator=(const NamesAsker&) = delete;
@@ -49,7 +50,7 @@ class NamesAsker {
 
  private:
   NamesAsker(std::shared_ptr<SessionlessCall> call, const names::Request& request);
-  asio::awaitable<Status> greet();
+  asio::awaitable<Result<transfer::Hello>> greet();
   void put(const names::Request& request);
   Result<NamesAnswer> take(SessionlessCall::Said said);
   Result<NamesAnswer> take_page(names::Page page);

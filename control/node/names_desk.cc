@@ -10,6 +10,7 @@
 #include "control/async/clock.h"
 #include "control/audit/lines.h"
 #include "control/leg/negotiation.h"
+#include "control/node/mapping.h"
 #include "control/runtime/export_key.h"
 #include "dataplane/base/check.h"
 #include "dataplane/base/log.h"
@@ -33,6 +34,16 @@ std::string key_of(const exports::Exports& exports, const names::Request& asked)
     return runtime::export_key(exports, {move->from, move->to});
   return "";
 }
+
+// A list of this process.
+class OwnList final : public exports::UserNames::List {
+ public:
+  explicit OwnList(std::unique_ptr<exports::Listing> listing) : listing_(std::move(listing)) {}
+  Result<names::Page> next() override { return listing_->next(); }
+
+ private:
+  const std::unique_ptr<exports::Listing> listing_;
+};
 
 Error answered() { return {ErrorCode::kCancelled, "it was answered"}; }
 
@@ -62,20 +73,32 @@ Status NamesDesk::check_answers(const std::string& key) const {
   return {};
 }
 
-asio::awaitable<void> NamesDesk::serve(std::shared_ptr<peer::Connection> connection, transfer::Hello hello) {
+asio::awaitable<void> NamesDesk::serve(std::shared_ptr<peer::Connection> connection, transfer::Hello hello,
+                                       std::shared_ptr<const identity::UserMap> map) {
   const std::shared_ptr<NamesDesk> self = shared_from_this();
   const auto call = std::make_shared<SessionlessCall>(services_->io, std::move(connection));
   std::string asked = "a question about names";
   Status status = transfer::check_hello(hello);
   if (status) status = check_room(call->peer());
+  Whom whom;
+  if (status) {
+    UserCall user{.peer = call->peer(), .user = hello.user, .share = hello.share};
+    Result<Whom> found = co_await map_user(services_, std::move(user), std::move(map));
+    if (found)
+      whom = std::move(*found);
+    else
+      status = found.error();
+    if (status) status = check_room(call->peer());
+  }
   if (status) {
     DCHECK(calls_.size() < kCallsMax, "there was room for it");
     calls_.insert(call);
     call->begin();
     transfer::Hello greeting = transfer::make_hello(hello.session_id);
     greeting.names = true;
+    greeting.by_map = whom.has_value();
     call->say(greeting);
-    status = co_await answer(call, &asked);
+    status = co_await answer(call, std::move(whom), &asked);
     DCHECK(calls_.contains(call), "a call is answered once");
     calls_.erase(call);
   }
@@ -95,7 +118,7 @@ void NamesDesk::stop() {
   }
 }
 
-asio::awaitable<Status> NamesDesk::answer(CallPtr call, std::string* asked) {
+asio::awaitable<Status> NamesDesk::answer(CallPtr call, Whom whom, std::string* asked) {
   Result<std::optional<SessionlessCall::Said>> said = co_await call->next(kRequestTimeout);
   if (!said) co_return said.error();
   if (!said->has_value())
@@ -108,9 +131,10 @@ asio::awaitable<Status> NamesDesk::answer(CallPtr call, std::string* asked) {
     co_return Error{ErrorCode::kIncompatible, "a question about names was due: the peer said something else"};
   *asked = names::shown(*request);
   log::of(log::kPeer)->debug("{}: {}", call->peer(), *asked);
-  if (auto* wanted = std::get_if<names::List>(request)) co_return co_await list(call, std::move(*wanted));
+  if (auto* wanted = std::get_if<names::List>(request))
+    co_return co_await list(call, std::move(whom), std::move(*wanted));
   if (std::holds_alternative<names::AboutNode>(*request)) co_return co_await about(call, asked_unix_ns);
-  co_return co_await change(call, std::move(*request));
+  co_return co_await change(call, std::move(whom), std::move(*request));
 }
 
 template <typename Job>
@@ -165,19 +189,34 @@ asio::awaitable<Status> NamesDesk::await_credit(CallPtr call, uint64_t sent, uin
   }
 }
 
-asio::awaitable<Status> NamesDesk::list(CallPtr call, names::List asked) {
+// A process of a user that does not answer is none of an export's.
+NamesDesk::WorkPtr NamesDesk::work_for(const Whom& whom, std::string key) const {
   const auto work = std::make_shared<Work>();
   work->services = services_;
-  work->key = services_->exports.export_of(asked.path);
+  if (whom) work->user = services_->users.names_of(whom->user.uid);
+  work->key = whom ? services_->users.of(whom->user.uid)->key() : std::move(key);
+  return work;
+}
+
+asio::awaitable<Status> NamesDesk::list(CallPtr call, Whom whom, names::List asked) {
+  const WorkPtr work = work_for(whom, services_->exports.export_of(asked.path));
   auto open = [work, asked, peer = call->peer()]() -> Status {
+    if (work->user) {
+      Result<std::unique_ptr<exports::UserNames::List>> listing =
+          work->user->list(asked, peer, [work = work.get()] { return work->pulse.stop.load(); });
+      if (!listing) return listing.error();
+      work->listing = std::move(*listing);
+      return {};
+    }
     Result<std::unique_ptr<exports::Listing>> listing =
         work->services->exports.for_peer(peer).list(asked, work->pulse);
     if (!listing) return listing.error();
-    work->listing = std::move(*listing);
+    work->listing = std::make_unique<OwnList>(std::move(*listing));
     return {};
   };
   if (const Status status = co_await perform(call, work, std::move(open)); !status) co_return status.error();
   uint64_t granted = asked.pages;
+  names::Done done;
   for (uint64_t sent = 0;; ++sent) {
     if (const Status status = co_await await_credit(call, sent, &granted); !status) co_return status.error();
     DCHECK(work->listing, "a list was begun");
@@ -186,11 +225,14 @@ asio::awaitable<Status> NamesDesk::list(CallPtr call, names::List asked) {
     if (!page) co_return page.error();
     if (page->entries.empty()) break;
     DCHECK(sent < granted, "no page is sent that the peer has not asked for");
+    done.entries += page->entries.size();
+    done.failed += static_cast<uint64_t>(std::ranges::count_if(
+        page->entries, [](const names::Entry& entry) { return entry.error_code != 0; }));
     call->say(names::Word(*page));
     // Also a peer that lets everything come at once keeps one page in our memory.
     co_await call->flush_within(kCreditTimeout);
   }
-  call->say(names::Word(names::Done{.entries = work->listing->entries(), .failed = work->listing->failed()}));
+  call->say(names::Word(std::move(done)));
   co_return Status();
 }
 
@@ -233,16 +275,16 @@ asio::awaitable<Status> NamesDesk::about(CallPtr call, int64_t asked_unix_ns) {
   co_return Status();
 }
 
-asio::awaitable<Status> NamesDesk::change(CallPtr call, names::Request asked) {
-  const auto work = std::make_shared<Work>();
-  work->services = services_;
-  work->key = key_of(services_->exports, asked);
+asio::awaitable<Status> NamesDesk::change(CallPtr call, Whom whom, names::Request asked) {
+  const WorkPtr work = work_for(whom, key_of(services_->exports, asked));
   auto job = [work, asked, peer = call->peer()]() -> Result<names::Done> {
+    if (work->user) return work->user->change(asked, peer, work->pulse);
     return work->services->exports.for_peer(peer).change(asked, work->pulse, exports::Asker::kPeer);
   };
   const Result<names::Done> done = co_await perform(call, work, std::move(job));
   auto note = [services = services_,
-               line = audit::names_changed(call->peer(), asked, done, async::unix_ns())] {
+               line = audit::names_changed(call->peer(), asked, done, async::unix_ns(),
+                                           whom ? std::optional(whom->user) : std::nullopt)] {
     services->audit.append(line);
     return 0;
   };

@@ -63,10 +63,10 @@ Status check_deadline(const options::Wish& wish) {
 Status check_for_operators_only(const Wishes& wishes) {
   if (!wishes.user) return {};
   const selection::Keep& keep = wishes.selection.keep;
-  if (keep.owner || keep.group || keep.xattrs || keep.acls)
+  if (keep.owner || keep.group || keep.acls)
     return usage(
-        "--owner, --group, --xattrs and --acls are not for members of [control] users_group: leave them out, "
-        "or ask an operator of this node");
+        "--owner, --group and --acls are not for members of [control] users_group: what they receive belongs "
+        "to them; leave these out, or ask an operator of this node");
   for (const options::Option& option : options::all()) {
     if (option.of == options::Of::kTransfer && !option.operators.empty() && option.wish_in(wishes.options))
       return usage(fmt::format("{} is not for members of [control] users_group: {}", option.long_flag(),

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "control/board/flow_table.h"
-#include "control/runtime/sources.h"
+#include "control/gather/sources.h"
 
 namespace sluice::node {
 namespace {
@@ -100,10 +100,10 @@ TEST(Options, OnlyAnOrderIsBoundInItsBytes) {
 }
 
 TEST(Options, MemorySourcesHaveASize) {
-  EXPECT_FALSE(runtime::parse_memory_source("/data/x")->has_value());
-  EXPECT_EQ(**runtime::parse_memory_source("memory:1GiB"), 1ULL << 30);
-  EXPECT_FALSE(runtime::parse_memory_source("memory:lots"));
-  EXPECT_FALSE(runtime::parse_memory_source("memory:"));
+  EXPECT_FALSE(gather::parse_memory_source("/data/x")->has_value());
+  EXPECT_EQ(**gather::parse_memory_source("memory:1GiB"), 1ULL << 30);
+  EXPECT_FALSE(gather::parse_memory_source("memory:lots"));
+  EXPECT_FALSE(gather::parse_memory_source("memory:"));
 }
 
 }  // namespace

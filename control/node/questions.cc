@@ -16,19 +16,20 @@ constexpr std::chrono::seconds kAnswerTimeout{
 
 }  // namespace
 
-asio::awaitable<Result<std::shared_ptr<NamesAsker>>> Questions::ask(std::string peer,
-                                                                    names::Request request) const {
+asio::awaitable<Result<std::shared_ptr<NamesAsker>>> Questions::ask(
+    std::string peer, names::Request request, std::optional<transfer::User> user) const {
   const std::shared_ptr<runtime::Services> services = services_;
   if (sessions_.stopping()) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
   auto known = [services, peer] { return check_peer(services->node, peer); };
   const Result<identity::Peer> found = co_await services->pool.wait_for(std::move(known));
   if (!found) co_return found.error();
-  co_return co_await NamesAsker::ask(services, *found, std::move(request));
+  co_return co_await NamesAsker::ask(services, *found, std::move(request), std::move(user));
 }
 
 // A call of its own, with one question.
 asio::awaitable<Result<PeerAbout>> Questions::about(std::string peer) const {
-  const auto asker = co_await ask(peer, names::AboutNode{});
+  std::optional<transfer::User> nobody;
+  const auto asker = co_await ask(peer, names::AboutNode{}, std::move(nobody));
   if (!asker) co_return asker.error();
   const auto deadline = std::chrono::steady_clock::now() + kAnswerTimeout;
   while (std::chrono::steady_clock::now() < deadline) {

@@ -6,6 +6,7 @@
 
 #include <asio/awaitable.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "control/node/names_asker.h"
@@ -24,8 +25,10 @@ class Questions {
   Questions(std::shared_ptr<runtime::Services> services, const Sessions& sessions)
       : services_(std::move(services)), sessions_(sessions) {}
 
-  // Errors as of NamesAsker::ask; kDaemonNotRunning: this node is stopping.
-  asio::awaitable<Result<std::shared_ptr<NamesAsker>>> ask(std::string peer, names::Request request) const;
+  // `user`: for whom it is asked; nothing: for an operator. Errors as of NamesAsker::ask; kDaemonNotRunning:
+  // this node is stopping.
+  asio::awaitable<Result<std::shared_ptr<NamesAsker>>> ask(std::string peer, names::Request request,
+                                                           std::optional<transfer::User> user) const;
   // kIncompatible as well: the peer does not understand the question.
   asio::awaitable<Result<PeerAbout>> about(std::string peer) const;
 

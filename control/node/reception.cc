@@ -97,7 +97,7 @@ asio::awaitable<void> Reception::serve(std::shared_ptr<bool> alive,
   if (!*alive || sessions_.stopping()) co_return;
   if (!trusted) co_return co_await refuse(std::move(connection), trusted.error(), trusted.error().message);
   const transfer::Hello& hello = std::get<transfer::Hello>(*message);
-  if (hello.names) co_return co_await names_desk_->serve(std::move(connection), hello);
+  if (hello.names) co_return co_await names_desk_->serve(std::move(connection), hello, now->users);
   if (hello.orders) co_return co_await order_desk_->serve(std::move(connection), hello);
   co_await receive(alive, std::move(connection), hello, *now);
 }

@@ -106,7 +106,7 @@ exports::Exports Sessions::exports_of(const transfer::View& view) const {
 
 // ---- how they come and go ------------------------------------------------------------------------
 
-Sessions::Task Sessions::add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources) {
+Sessions::Task Sessions::add(std::unique_ptr<transfer::Transfer> transfer, gather::OpenSources sources) {
   DCHECK(active(transfer->id()) == nullptr, "an id has one session");
   DCHECK(sources.open.size() == sources.files.size() || sources.files.empty(), "each file has its place");
   const auto task =

@@ -80,7 +80,7 @@ class Sessions {
   Status check_room(const std::optional<transfer::User>& user = {}) const;
   Status check_room_for(const std::string& peer) const;  // one that this peer begins
   // Its id is free (active()). It runs from here on.
-  Task add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources);
+  Task add(std::unique_ptr<transfer::Transfer> transfer, gather::OpenSources sources);
   void ended_elsewhere(transfer::View view);  // one that this node has ordered
   bool remember(transfer::View view);         // one that has ended; false: it was known already
   void forget_ended(const std::string& id);   // it is begun anew under its id

@@ -28,6 +28,7 @@ inline void put(const transfer::Hello& m, PeerMessage* wire) {
   to->set_user(m.user);
   to->set_leg(m.leg);
   to->set_names(m.names);
+  to->set_by_map(m.by_map);
   to->set_orders(m.orders);
   to->set_granted(m.granted);
   if (m.grant) put_grant(*m.grant, to->mutable_grant());
@@ -46,6 +47,7 @@ inline transfer::Hello take(const Hello& m) {
           .ended = m.ended(),
           .inquires = m.inquires(),
           .names = m.names(),
+          .by_map = m.by_map(),
           .paused = m.paused(),
           .share = m.share(),
           .user = m.user(),

@@ -29,7 +29,7 @@ template <> struct Count<transfer::Failure> : Fields<2> {};
 template <> struct Count<board::Load> : Fields<6> {};
 template <> struct Count<transfer::Heartbeat> : Fields<3> {};
 template <> struct Count<verdict::Verdict> : Fields<3> {};
-template <> struct Count<transfer::Hello> : Fields<19> {};
+template <> struct Count<transfer::Hello> : Fields<20> {};
 template <> struct Count<transfer::Lease> : Fields<2> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectFailed> : Fields<2> {};
@@ -107,6 +107,7 @@ inline std::vector<Message> sample_messages() {
             .ended = true,
             .inquires = true,
             .names = true,
+            .by_map = true,
             .paused = true,
             .share = ~0U,
             .user = "alice",

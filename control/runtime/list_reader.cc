@@ -14,7 +14,7 @@
 
 namespace sluice::runtime {
 
-struct ListReader::State final : SourceSink, std::enable_shared_from_this<ListReader::State> {
+struct ListReader::State final : gather::SourceSink, std::enable_shared_from_this<ListReader::State> {
   explicit State(asio::io_context& context) : io(context) {}
 
   Status go_on() override {
@@ -23,13 +23,13 @@ struct ListReader::State final : SourceSink, std::enable_shared_from_this<ListRe
     return Error{ErrorCode::kCancelled, "nobody wants the list of files any more"};
   }
 
-  Status take(OpenSources part) override {
+  Status take(gather::OpenSources part) override {
     add(std::move(part));
     asio::post(io, [self = shared_from_this()] { tell(self); });
     return {};
   }
 
-  void add(OpenSources part) {
+  void add(gather::OpenSources part) {
     DCHECK(part.files.size() == part.open.size(), "each file that was found has its place");
     const std::scoped_lock lock(mutex);
     std::move(part.files.begin(), part.files.end(), std::back_inserter(found.files));
@@ -39,7 +39,7 @@ struct ListReader::State final : SourceSink, std::enable_shared_from_this<ListRe
   asio::io_context& io;
   std::atomic<bool> stopped = false;
   std::mutex mutex;
-  OpenSources found;            // under the mutex
+  gather::OpenSources found;    // under the mutex
   std::optional<Status> ended;  // on the loop, as the next
   std::function<void(Result<Part>)> then;
 };
@@ -48,11 +48,11 @@ ListReader::ListReader(asio::io_context& io, const async::KeyedPart& threads, Wh
     : state_(std::make_shared<State>(io)) {
   threads.run(
       [state = state_, what = std::move(what)] {
-        return open_sources(*what.exports, what.paths, what.selection, state.get(), what.known,
-                            what.kept_open, what.expected);
+        return gather::open_sources(*what.exports, what.paths, what.selection, state.get(), what.known,
+                                    what.kept_open, what.expected);
       },
       // The rest comes with the word that it is the rest: a list of one part never grows.
-      [state = state_](Result<OpenSources> rest) {
+      [state = state_](Result<gather::OpenSources> rest) {
         DCHECK(!state->ended, "a list ends once");
         state->ended = rest ? Status() : Status(rest.error());
         if (rest) state->add(std::move(*rest));
@@ -85,8 +85,8 @@ void ListReader::tell(const std::shared_ptr<State>& state) {
   std::exchange(state->then, nullptr)(std::move(part));
 }
 
-asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, async::KeyedPart threads,
-                                                ListReader::What what, bool whole) {
+asio::awaitable<Result<gather::OpenSources>> begin_list(asio::io_context& io, async::KeyedPart threads,
+                                                        ListReader::What what, bool whole) {
   struct Answer {
     explicit Answer(asio::io_context& context) : come(context) {}
     async::Notify come;
@@ -94,8 +94,8 @@ asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, async::Key
   };
   if (whole) {
     auto open = [what = std::move(what)] {
-      return open_sources(*what.exports, what.paths, what.selection, nullptr, {}, what.kept_open,
-                          what.expected);
+      return gather::open_sources(*what.exports, what.paths, what.selection, nullptr, {}, what.kept_open,
+                                  what.expected);
     };
     co_return co_await threads.wait_for(std::move(open));
   }

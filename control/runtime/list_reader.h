@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "control/async/keyed_pool.h"
-#include "control/runtime/sources.h"
+#include "control/gather/sources.h"
 
 namespace sluice::runtime {
 
@@ -31,7 +31,7 @@ class ListReader {
   ListReader& operator=(const ListReader&) = delete;
 
   struct Part {
-    OpenSources found;
+    gather::OpenSources found;
     bool ended = false;
   };
   // What was found since it was asked last, once there is something, or it has ended. One question at a time;
@@ -46,7 +46,7 @@ class ListReader {
 
 // What an operator wants to be sent, as far as it is found before there is something to begin with; `rest`
 // has more. `whole`: all of it, however long that takes.
-asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, async::KeyedPart threads,
-                                                ListReader::What what, bool whole);
+asio::awaitable<Result<gather::OpenSources>> begin_list(asio::io_context& io, async::KeyedPart threads,
+                                                        ListReader::What what, bool whole);
 
 }  // namespace sluice::runtime

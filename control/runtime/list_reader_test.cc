@@ -44,7 +44,7 @@ class ListReaderTest : public testing::Test {
     return std::move(*answer);
   }
   // Each name once, in all parts together.
-  static void note(const OpenSources& found, std::set<std::string>* names) {
+  static void note(const gather::OpenSources& found, std::set<std::string>* names) {
     EXPECT_EQ(found.files.size(), found.open.size());
     for (const catalog::File& file : found.files) {
       if (!file.packed()) {

@@ -8,7 +8,7 @@
 namespace sluice::runtime {
 namespace {
 
-using Memory = std::shared_ptr<PackMemory>;
+using Memory = std::shared_ptr<gather::PackMemory>;
 
 Error not_in_memory() { return {ErrorCode::kStorage, "the pack is not in memory any more"}; }
 
@@ -27,8 +27,8 @@ void TransferFiles::make_ready(ObjectId object, std::function<void(Status)> then
   };
   // Empty memory needs no thread. In the pool's queue it would wait for other packs to be unpacked, and what
   // comes meanwhile would be of an object that nobody knows.
-  if (is_destination()) return keep(PackMemory::make(pack.size_bytes));
-  packs_part().run([exports = exports_, pack] { return fill_pack(*exports, pack); }, std::move(keep));
+  if (is_destination()) return keep(gather::PackMemory::make(pack.size_bytes));
+  packs_part().run([exports = exports_, pack] { return gather::fill_pack(*exports, pack); }, std::move(keep));
 }
 
 void TransferFiles::closed(ObjectId object) {
@@ -67,7 +67,7 @@ void TransferFiles::check_pack(const transfer::CheckSource& effect) {
   transfer::SourceChecked checked{.object = effect.object, .status = {}, .otherwise = effect.otherwise};
   if (!effect.otherwise) return post(std::move(checked));
   packs_part().run(
-      [exports = exports_, pack = file(effect.object)] { return names_of_changed(*exports, pack); },
+      [exports = exports_, pack = file(effect.object)] { return gather::names_of_changed(*exports, pack); },
       [self = shared_from_this(),
        checked = std::move(checked)](std::vector<catalog::FailedName> names) mutable {
         checked.names = std::move(names);
@@ -81,7 +81,7 @@ void TransferFiles::read_back_pack(const transfer::ReadBackObject& effect) {
 }
 
 void TransferFiles::adopt_pack(ObjectId object, UniqueFd fd) {
-  Result<Memory> memory = PackMemory::adopt(std::move(fd), file(object).size_bytes);
+  Result<Memory> memory = gather::PackMemory::adopt(std::move(fd), file(object).size_bytes);
   if (memory) packs_[object] = {.memory = std::move(*memory), .unpacker = nullptr};
 }
 
@@ -107,9 +107,11 @@ void TransferFiles::finish_pack(ObjectId object) {
   if (!asked) return post(transfer::ObjectFinished{.object = object, .status = asked.error()});
   packs_part().run(
       [exports = exports_, pack = file(object), memory = packs_[object].memory,
-       staging = staging_name(transfer_.id(), object), asked = std::move(*asked),
-       expected = expected()] { return stage_pack(*exports, pack, *memory, staging, asked.get(), expected); },
-      [self = shared_from_this(), object](Result<std::shared_ptr<exports::Unpacker>> staged) {
+       staging = gather::staging_name(transfer_.id(), object), asked = std::move(*asked),
+       expected = expected()] {
+        return gather::stage_pack(*exports, pack, *memory, staging, asked.get(), expected);
+      },
+      [self = shared_from_this(), object](Result<std::shared_ptr<exports::Unpacking>> staged) {
         transfer::ObjectFinished finished{.object = object, .status = {}};
         if (staged) {
           DCHECK(self->packs_.contains(object), "a pack stays in memory until it has its names");
@@ -126,7 +128,7 @@ void TransferFiles::name_pack(ObjectId object) {
   if (pack == packs_.end() || !pack->second.unpacker)
     return post(
         transfer::ObjectNamed{.object = object, .status = not_in_memory(), .given = false, .missing = {}});
-  const std::shared_ptr<exports::Unpacker> unpacker = pack->second.unpacker;
+  const std::shared_ptr<exports::Unpacking> unpacker = pack->second.unpacker;
   packs_part().run([unpacker] { return unpacker->commit(); },
                    [self = shared_from_this(), object, unpacker](Status status) {
                      transfer::ObjectNamed named{

@@ -1,4 +1,5 @@
-// Which sessions that peers began are beneath which exports, and whether they may take what they want to.
+// Which sessions that peers began, or that are those of users of this host, are beneath which exports, and
+// whether they may take what they want to.
 //
 // A session counts in its export from when its first files are known until it is complete or has ended, over
 // pauses, interruptions and restarts. What one takes is what its list says: so a quota is judged before
@@ -10,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/exports/exports.h"
@@ -25,24 +27,22 @@ class Quotas {
     uint64_t bytes = 0;
     uint64_t files = 0;
   };
-  // kQuota names the export, the peer, the limit and what there is. Otherwise the session counts from now on.
-  Status admit(const std::string& session, const std::string& peer, const std::vector<exports::QuotaOf>& of,
+  // `who`: "peer alpha", "user alice"; a session of a peer's may be a user's as well. kQuota names the
+  // export, whose quota it is, the limit and what there is. Otherwise the session counts from now on.
+  Status admit(const std::string& session, const std::string& who, const std::vector<exports::QuotaOf>& of,
                const Taken& taken);
   // It was admitted before, by a former control.
-  void enter(const std::string& session, const std::string& peer, const std::vector<exports::QuotaOf>& of);
+  void enter(const std::string& session, const std::string& who, const std::vector<exports::QuotaOf>& of);
   void leave(const std::string& session) { sessions_.erase(session); }
 
  private:
-  struct Session {
-    std::string peer;
-    std::set<std::string> exports;
-  };
-  // Others of this peer.
-  uint64_t count(const std::string& session, const std::string& peer, const std::string& in_export) const;
-  Error over(const exports::QuotaOf& of, const std::string& peer, const std::string& what) const;
+  using Place = std::pair<std::string, std::string>;  // whose, and the name of the export
+  // Others of theirs.
+  uint64_t count(const std::string& session, const Place& place) const;
+  Error over(const exports::QuotaOf& of, const std::string& who, const std::string& what) const;
 
   const std::string node_name_;
-  std::map<std::string, Session> sessions_;  // by their ids
+  std::map<std::string, std::set<Place>> sessions_;  // by their ids
 };
 
 // The least of them; 0: there is none.

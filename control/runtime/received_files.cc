@@ -86,13 +86,12 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
   std::string path;  // of the directory, where they are or may be several
   const bool packed = std::any_of(created.files.begin(), created.files.end(),
                                   [](const catalog::File& file) { return file.packed(); });
-  if (exports.of_user() && !packed) {
-    path = wanted.destination;  // each of a user's files is a file of its own
+  if (exports.of_user() && exports.trees_of_user() == nullptr && !packed) {
+    path = wanted.destination;  // each of these files is a file of its own
   } else if (wanted.in_part || packed) {
-    const Result<exports::DestinationTree> tree =
-        exports.open_destination_tree(wanted.destination, wanted.files.front().keep);
-    if (!tree) return tree.error();
-    path = tree->path;
+    Result<std::string> found = exports.destination_path(wanted.destination, wanted.files.front().keep);
+    if (!found) return found.error();
+    path = std::move(*found);
   }
   for (catalog::File& file : created.files) {
     base::note_progress();

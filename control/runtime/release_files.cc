@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "control/exports/as_user.h"
 #include "control/exports/staging.h"
 #include "control/runtime/transfer_files.h"
 #include "dataplane/base/log.h"
@@ -39,7 +40,12 @@ class Directories {
 using Left = std::vector<Error>;
 
 // A user's file may be touched only by that user's process.
-Status remove_of_user(const exports::Exports& exports, const catalog::File& file, bool one_of_many) {
+Status remove_of_user(const exports::Exports& exports, const catalog::File& file, bool one_of_many,
+                      const std::string& session_id, ObjectId object) {
+  if (exports::UserTrees* const trees = exports.trees_of_user(); file.packed())
+    return trees == nullptr
+               ? Status()
+               : trees->remove_staging(exports.peer(), file, gather::staging_name(session_id, object));
   // A user's file is no part, of which alone the kind of CRC matters.
   auto found = exports.reopen_destination(spec_of(file, one_of_many, wire::CrcKind::kCrc64Ecma),
                                           file.identity, UniqueFd());
@@ -57,7 +63,8 @@ void remove_unheld(const exports::Exports& exports, const std::string& session_i
       continue;
     if (selection::is_part(file.part)) continue;  // others write that file as well
     if (exports.of_user()) {
-      if (const Status status = remove_of_user(exports, file, files.size() > 1); !status)
+      const ObjectId object(static_cast<uint32_t>(i));
+      if (const Status status = remove_of_user(exports, file, files.size() > 1, session_id, object); !status)
         left->push_back(status.error());
       continue;
     }
@@ -71,7 +78,7 @@ void remove_unheld(const exports::Exports& exports, const std::string& session_i
     if (file.packed()) {
       const auto open = file.keep.top ? exports.open_up_for_now(directory->get()) : nullptr;
       exports::Staging::remove(directory->get(),
-                               staging_name(session_id, ObjectId(static_cast<uint32_t>(i))));
+                               gather::staging_name(session_id, ObjectId(static_cast<uint32_t>(i))));
     }
     directories->note(directory->get());
   }

@@ -17,10 +17,10 @@
 #include "control/attach/client.h"
 #include "control/audit/audit_log.h"
 #include "control/exports/exports.h"
+#include "control/gather/packs.h"
 #include "control/identity/standing_files.h"
 #include "control/journal/journal.h"
 #include "control/peer/frame_memory.h"
-#include "control/runtime/packs.h"
 #include "control/runtime/places.h"
 #include "control/runtime/quotas.h"
 #include "control/runtime/session_logs.h"
@@ -41,7 +41,7 @@ inline constexpr uint32_t kNamesThreads = 4;   // what peers ask about names
 inline constexpr uint32_t kVerifyThreads = 2;  // of `sluice verify`
 inline constexpr uint64_t kHeldUpNs =
     5'000'000'000;                           // a file system that has let a call wait so long is named
-inline constexpr uint32_t kUserThreads = 1;  // of each user, whose helper takes one call at a time
+inline constexpr uint32_t kUserThreads = 1;  // of each user's files; its trees have what an export has
 
 // The descriptors that this daemon needs whatever its sessions do.
 inline constexpr uint64_t kOpenFilesOfNode = 112;
@@ -80,7 +80,9 @@ struct Services {
   // `key`: of the export that the work is about (export_key.h); `owner`: a session.
   async::KeyedPart part(async::KeyedPool& of, const exports::Exports& open, std::string key,
                         std::string owner = "") {
-    if (open.of_user()) return part_of_user(open.user_key(), std::move(owner));
+    if (open.of_user() && (&of == &files_pool || open.trees_of_user() == nullptr))
+      return part_of_user(open.user_key(), std::move(owner));
+    if (open.of_user()) key = open.user_key();
     return {.pool = of, .key = {.name = std::move(key), .owner = std::move(owner), .most = 0}};
   }
   async::KeyedPart part_of_user(std::string key, std::string owner = "") {
@@ -114,7 +116,7 @@ struct Services {
   Places places{io, node.sessions_max, node.sessions_per_peer};
   async::Pool pool{io};  // of the node's own files: its journal, its logs, whom it trusts
   async::KeyedPool files_pool{io, kFileThreads};
-  async::KeyedPool packs_pool{io, pack_threads(std::thread::hardware_concurrency())};
+  async::KeyedPool packs_pool{io, gather::pack_threads(std::thread::hardware_concurrency())};
   async::KeyedPool lists_pool{io, kListThreads};
   async::KeyedPool names_pool{io, kNamesThreads};
   async::KeyedPool verify_pool{io, kVerifyThreads};

@@ -35,7 +35,7 @@ exports::Exports exports_for(const transfer::Transfer& transfer, const Services&
 }  // namespace
 
 TransferFiles::TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
-                             const transfer::Transfer& transfer, OpenSources sources)
+                             const transfer::Transfer& transfer, gather::OpenSources sources)
     : services_(std::move(services)),
       queue_(std::move(queue)),
       transfer_(transfer),
@@ -91,14 +91,15 @@ bool TransferFiles::is_closed_source(ObjectId object) const {
 // One that is not what it was, or is gone, is no reason to end a session of many: the next attempt looks at
 // all of them (ReopenSources), and leaves out this one alone.
 void TransferFiles::open_source_again(ObjectId object, std::function<void(Status)> then) {
-  files_part().run([exports = exports_, known = file(object)] { return reopen_source(*exports, known); },
-                   [self = shared_from_this(), object,
-                    then = std::move(then)](Result<std::shared_ptr<exports::SourceFile>> opened) {
-                     if (!opened) return then(Error{ErrorCode::kResources, opened.error().message});
-                     DCHECK(object.value() < self->sources_.size(), "files stay while one is opened");
-                     self->sources_[object.value()] = std::move(*opened);
-                     then({});
-                   });
+  files_part().run(
+      [exports = exports_, known = file(object)] { return gather::reopen_source(*exports, known); },
+      [self = shared_from_this(), object,
+       then = std::move(then)](Result<std::shared_ptr<exports::SourceFile>> opened) {
+        if (!opened) return then(Error{ErrorCode::kResources, opened.error().message});
+        DCHECK(object.value() < self->sources_.size(), "files stay while one is opened");
+        self->sources_[object.value()] = std::move(*opened);
+        then({});
+      });
 }
 
 // ---- a source ----------------------------------------------------------------------------------
@@ -159,19 +160,21 @@ void TransferFiles::perform(const transfer::ReadList& effect) {
 }
 
 void TransferFiles::perform(const transfer::ReopenSources&) {
-  OpenSources known;
+  gather::OpenSources known;
   const auto& files = transfer_.job().catalog()->files();
   known.files.assign(files.begin(), files.end());
   sources_.resize(std::max(sources_.size(), files.size()));
   known.open.assign(sources_.begin(), sources_.begin() + static_cast<ptrdiff_t>(files.size()));
-  files_part().run([exports = exports_, known = std::move(known),
-                    kept_open = services_->kept_open] { return reopen_sources(*exports, known, kept_open); },
-                   [self = shared_from_this()](ReopenedSources reopened) {
-                     DCHECK(reopened.failed.size() <= reopened.open.size(), "no more fail than there are");
-                     self->sources_.resize(std::max(self->sources_.size(), reopened.open.size()));
-                     std::move(reopened.open.begin(), reopened.open.end(), self->sources_.begin());
-                     self->post(transfer::SourcesReopened{std::move(reopened.failed)});
-                   });
+  files_part().run(
+      [exports = exports_, known = std::move(known), kept_open = services_->kept_open] {
+        return gather::reopen_sources(*exports, known, kept_open);
+      },
+      [self = shared_from_this()](gather::ReopenedSources reopened) {
+        DCHECK(reopened.failed.size() <= reopened.open.size(), "no more fail than there are");
+        self->sources_.resize(std::max(self->sources_.size(), reopened.open.size()));
+        std::move(reopened.open.begin(), reopened.open.end(), self->sources_.begin());
+        self->post(transfer::SourcesReopened{std::move(reopened.failed)});
+      });
 }
 
 void TransferFiles::perform(const transfer::CheckSource& effect) {
@@ -181,7 +184,7 @@ void TransferFiles::perform(const transfer::CheckSource& effect) {
       [source, exports = exports_, known = file(effect.object)]() -> Result<int64_t> {
         if (source) return exports::Exports::check_unchanged(*source);
         if (known.path.empty()) return 0;  // it is generated
-        const Result<std::shared_ptr<exports::SourceFile>> again = reopen_source(*exports, known);
+        const Result<std::shared_ptr<exports::SourceFile>> again = gather::reopen_source(*exports, known);
         if (!again) return again.error();
         return (*again)->ctime_ns;
       },
@@ -205,7 +208,7 @@ void TransferFiles::perform(const transfer::ReadExtents& effect) {
        known = file(effect.object)]() -> Result<std::vector<uint64_t>> {
         std::shared_ptr<exports::SourceFile> open = source;
         if (!open && !known.path.empty()) {
-          Result<std::shared_ptr<exports::SourceFile>> again = reopen_source(*exports, known);
+          Result<std::shared_ptr<exports::SourceFile>> again = gather::reopen_source(*exports, known);
           if (!again) return again.error();
           open = std::move(*again);
         }

@@ -11,12 +11,12 @@
 #include <optional>
 #include <vector>
 
+#include "control/gather/packs.h"
+#include "control/gather/sources.h"
 #include "control/hash/several.h"
 #include "control/runtime/events.h"
 #include "control/runtime/list_reader.h"
-#include "control/runtime/packs.h"
 #include "control/runtime/services.h"
-#include "control/runtime/sources.h"
 #include "control/transfer/transfer.h"
 
 namespace sluice::runtime {
@@ -40,9 +40,10 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
  public:
   // `transfer` is read only while an effect of it is performed.
   TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
-                const transfer::Transfer& transfer, OpenSources sources);
+                const transfer::Transfer& transfer, gather::OpenSources sources);
 
-  // Of a session that a former control left: it counts in its exports as before (quota_checks.cc).
+  // Of a session that a former control left, or whose files are known when it begins: it counts in its
+  // exports (quota_checks.cc).
   void rejoin();
   const std::string& key();  // export_key() of its files
 
@@ -111,10 +112,15 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   void finish_pack(ObjectId object);
   void name_pack(ObjectId object);
   struct Pack {
-    std::shared_ptr<PackMemory> memory;
-    std::shared_ptr<exports::Unpacker> unpacker;  // once it is complete
+    std::shared_ptr<gather::PackMemory> memory;
+    std::shared_ptr<exports::Unpacking> unpacker;  // once it is complete
   };
-  std::vector<exports::QuotaOf> quotas_of(const std::vector<std::string>& paths) const;
+  struct Bound {  // whose quotas count, as Quotas has it
+    std::string who;
+    std::vector<exports::QuotaOf> of;
+  };
+  std::vector<Bound> bounds(const std::vector<std::string>& paths) const;
+  void tell_ceiling(const std::vector<Bound>& bounds) const;
   // May it take this beneath what these paths lead to, with all that it has?
   Status admit(const std::vector<std::string>& paths, const std::vector<catalog::File>& more);
   Result<ListReader::Part> admitted(const std::vector<std::string>& paths, Result<ListReader::Part> part);

@@ -39,7 +39,7 @@ class TransferFilesTest : public RuntimeTest {
     transfer_ = std::make_unique<transfer::Transfer>(services_->settings, saved, std::nullopt, 1);
     ASSERT_FALSE(transfer_->error()) << transfer_->error()->message;
     ASSERT_NE(transfer_->job().catalog(), nullptr);
-    files_ = std::make_shared<TransferFiles>(services_, heard_, *transfer_, OpenSources());
+    files_ = std::make_shared<TransferFiles>(services_, heard_, *transfer_, gather::OpenSources());
   }
   template <typename Answer, typename E>
   Answer ask(const E& effect) {

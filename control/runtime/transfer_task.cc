@@ -33,7 +33,7 @@ transfer::ThisNode this_node(const config::Node& node) {
 }
 
 TransferTask::TransferTask(std::shared_ptr<Services> services, std::unique_ptr<transfer::Transfer> transfer,
-                           OpenSources sources, OnChange changed)
+                           gather::OpenSources sources, OnChange changed)
     : services_(std::move(services)),
       transfer_(std::move(transfer)),
       changed_(std::move(changed)),

@@ -26,7 +26,7 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
 
   // `changed` is called after steps in which the transfer has ended, or is over.
   TransferTask(std::shared_ptr<Services> services, std::unique_ptr<transfer::Transfer> transfer,
-               OpenSources sources, OnChange changed);
+               gather::OpenSources sources, OnChange changed);
   ~TransferTask() override;
 
   void start();
@@ -76,7 +76,7 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   const std::shared_ptr<Services> services_;
   const std::unique_ptr<transfer::Transfer> transfer_;
   const OnChange changed_;
-  OpenSources sources_;  // until start()
+  gather::OpenSources sources_;  // until start()
   std::shared_ptr<TransferFiles> files_;
   std::unique_ptr<BoardObjects> objects_;
   std::vector<Leg> legs_;

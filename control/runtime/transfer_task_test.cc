@@ -18,7 +18,7 @@ class TransferTaskTest : public RuntimeTest {
   ~TransferTaskTest() override { task_.reset(); }
 
   void start(std::unique_ptr<transfer::Transfer> transfer) {
-    task_ = std::make_shared<TransferTask>(services_, std::move(transfer), OpenSources(),
+    task_ = std::make_shared<TransferTask>(services_, std::move(transfer), gather::OpenSources(),
                                            [this](TransferTask& task) {
                                              EXPECT_EQ(&task, task_.get());
                                              ended_ += task.transfer().ended() && !task.over() ? 1 : 0;

@@ -25,9 +25,11 @@ Result<UniqueFd> Asking::open_source(const std::string& peer, const std::string&
   return std::move(heard->descriptors.front());
 }
 
-Result<Asking::Opened> Asking::create(const exports::UserFile& file) {
-  Result<Heard> heard = ask(Kind::kCreate, file);
+Result<Asking::Opened> Asking::create(const exports::UserFile& file, catalog::Failure* why) {
+  Result<Heard> heard = ask(Kind::kCreate, file, true);
   if (!heard) return heard.error();
+  if (why != nullptr && heard->answer.failure != catalog::Failure::kNone) *why = heard->answer.failure;
+  if (!heard->answer.status()) return heard->answer.error;
   if (heard->descriptors.size() != 2) return wrong_answer();
   return Opened{.fd = std::move(heard->descriptors[0]),
                 .directory = std::move(heard->descriptors[1]),

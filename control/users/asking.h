@@ -27,7 +27,7 @@ class Asking : public exports::UserFiles {
 
   uint32_t uid() const override { return uid_; }
   Result<UniqueFd> open_source(const std::string& peer, const std::string& path, bool unfinished) override;
-  Result<Opened> create(const exports::UserFile& file) override;
+  Result<Opened> create(const exports::UserFile& file, catalog::Failure* why) override;
   Result<std::optional<Opened>> reopen(const exports::UserFile& file) override;
   Status finish(const exports::UserFile& file) override;
   Status drop(const exports::UserFile& file) override;

@@ -115,11 +115,14 @@ Result<std::unique_ptr<exports::UserNames::List>> AskingNames::list(const names:
 
 // A tree may take as long as it takes to remove; so this waits as long as somebody wants it. Who hangs up
 // stops it.
-Result<names::Done> AskingNames::change(const names::Request& asked, exports::Pulse& pulse) {
+Result<names::Done> AskingNames::change(const names::Request& asked, const std::string& for_peer,
+                                        exports::Pulse& pulse) {
   Result<Channel> channel = greet(socket_, uid_, lifeline_->watched());
   if (!channel) return channel.error();
   Parcel parcel;
-  int reason = channel->send(encode({.kind = Kind::kNames, .file = {}, .names = asked}), {}, kCallLimit);
+  Call call{.kind = Kind::kNames, .file = {}, .names = asked};
+  call.file.peer = for_peer;
+  int reason = channel->send(encode(call), {}, kCallLimit);
   if (reason == 0) reason = receive(*channel, &parcel, [&pulse] { return !pulse.step(); });
   if (reason == ETIMEDOUT) return unwanted();
   if (reason != 0) return no_helper(socket_, reason);

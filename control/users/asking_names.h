@@ -23,7 +23,8 @@ class AskingNames final : public exports::UserNames {
 
   Result<std::unique_ptr<List>> list(const names::List& asked, const std::string& for_peer,
                                      exports::Abandoned abandoned) override;
-  Result<names::Done> change(const names::Request& asked, exports::Pulse& pulse) override;
+  Result<names::Done> change(const names::Request& asked, const std::string& for_peer,
+                             exports::Pulse& pulse) override;
 
  private:
   class Pages;

@@ -80,9 +80,9 @@ TEST_F(CallersTest, WhatWasNamedIsOpenedUntilNobodyWantsIt) {
     EXPECT_EQ(other.error().code, ErrorCode::kOutsideExports);
     exports::UserFile made{
         .peer = "beta", .spec = {.path = base_.string(), .name = "new", .size = 3}, .identity = {}};
-    EXPECT_TRUE(wanted->create(made));
+    EXPECT_TRUE(wanted->create(made, nullptr));
     made.spec.name = "planted";
-    EXPECT_FALSE(wanted->create(made));
+    EXPECT_FALSE(wanted->create(made, nullptr));
   }
   EXPECT_TRUE(process.get()) << "it heard that nothing more is wanted";
   EXPECT_FALSE(fs::exists(base_ / ".planted.sluice-part"));

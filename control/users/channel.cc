@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/users/channel.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/base/write_all.h"
+
 namespace sluice::users {
 namespace {
 
-constexpr size_t kControlBytes = CMSG_SPACE(sizeof(int) * kDescriptorsMax);
+constexpr size_t kControlBytes = CMSG_SPACE(sizeof(int) * (kDescriptorsMax + 1));
+// Of memory that has the message, which is the first descriptor. No message of ours begins with it.
+constexpr char kBulk = '\0';
+constexpr int kBulkSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 
 }  // namespace
 
@@ -31,8 +40,40 @@ int Channel::wait_for(short what, std::chrono::milliseconds limit) const {
   }
 }
 
+int Channel::send_bulk(const std::string& bytes, std::vector<int> descriptors,
+                       std::chrono::milliseconds limit) {
+  if (bytes.size() > kBulkBytesMax) return EMSGSIZE;
+  const UniqueFd memory(::memfd_create("sluice-users", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory || !base::write_all(memory.get(), bytes.data(), bytes.size()) ||
+      ::fcntl(memory.get(), F_ADD_SEALS, kBulkSeals) != 0)
+    return errno;
+  descriptors.insert(descriptors.begin(), memory.get());
+  return send(std::string(1, kBulk), descriptors, limit);
+}
+
+// Of sealed memory: to read it waits for nobody, and it stays as it is.
+int Channel::receive_bulk(Parcel* parcel) {
+  if (parcel->descriptors.empty()) return EPROTO;
+  const UniqueFd memory = std::move(parcel->descriptors.front());
+  parcel->descriptors.erase(parcel->descriptors.begin());
+  struct stat info {};
+  const int seals = ::fcntl(memory.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & kBulkSeals) != kBulkSeals || ::fstat(memory.get(), &info) != 0 ||
+      static_cast<uint64_t>(info.st_size) > kBulkBytesMax)
+    return EPROTO;
+  parcel->bytes.resize(static_cast<size_t>(info.st_size));
+  for (size_t at = 0; at < parcel->bytes.size();) {
+    const ssize_t got =
+        ::pread(memory.get(), parcel->bytes.data() + at, parcel->bytes.size() - at, static_cast<off_t>(at));
+    if (got <= 0) return EPROTO;
+    at += static_cast<size_t>(got);
+  }
+  return 0;
+}
+
 int Channel::send(const std::string& bytes, const std::vector<int>& descriptors,
                   std::chrono::milliseconds limit) {
+  if (bytes.size() > kMessageBytesMax) return send_bulk(bytes, descriptors, limit);
   iovec part{.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};
   alignas(cmsghdr) std::array<char, kControlBytes> control{};
   msghdr message{};
@@ -84,7 +125,8 @@ int Channel::receive(Parcel* parcel, std::chrono::milliseconds limit) {
   parcel->bytes.resize(static_cast<size_t>(got));
   // Nobody sends an empty message.
   if (got == 0) return EPIPE;
-  return (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ? EPROTO : 0;
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return EPROTO;
+  return takes_bulk_ && got == 1 && parcel->bytes.front() == kBulk ? receive_bulk(parcel) : 0;
 }
 
 bool Channel::has_gone() const {

@@ -5,6 +5,7 @@
 
 #include "control/users/asking.h"
 #include "control/users/asking_names.h"
+#include "control/users/asking_trees.h"
 #include "control/users/greeting.h"
 #include "control/users/lifeline.h"
 
@@ -13,8 +14,12 @@ namespace sluice::users {
 class Client::Link final : public Asking {
  public:
   Link(std::filesystem::path socket, uint32_t uid, std::shared_ptr<Lifeline> lifeline)
-      : Asking(uid), socket_(std::move(socket)), lifeline_(std::move(lifeline)) {}
+      : Asking(uid),
+        socket_(std::move(socket)),
+        lifeline_(std::move(lifeline)),
+        trees_(std::make_shared<Lanes>(socket_, uid, lifeline_)) {}
 
+  exports::UserTrees* trees() override { return &trees_; }
   std::string key() const override { return "user " + std::to_string(uid()); }
 
   Status there() override {
@@ -36,6 +41,7 @@ class Client::Link final : public Asking {
 
   const std::filesystem::path socket_;
   const std::shared_ptr<Lifeline> lifeline_;
+  AskingTrees trees_;
 };
 
 Client::Client(std::filesystem::path socket)

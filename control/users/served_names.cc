@@ -31,7 +31,7 @@ Result<names::Word> ServedNames::begin(const Call& call) {
     return Error{ErrorCode::kOutsideExports, "this process opens the files that its command named"};
   if (!call.names) return Error{ErrorCode::kInternal, "sluice-control asked for no names"};
   const auto* const list = std::get_if<names::List>(&*call.names);
-  if (list == nullptr) return change(*call.names);
+  if (list == nullptr) return change(*call.names, call.file.peer);
   // Anew each time: what the user may reach, and what is mounted, changes.
   const Exports reachable = Exports::open_reachable(served_.exports);
   const bool for_peer = !call.file.peer.empty();
@@ -52,8 +52,11 @@ Result<names::Word> ServedNames::more() {
       names::Done{.entries = listing_->entries(), .failed = listing_->failed(), .problems = {}, .node = {}});
 }
 
-Result<names::Word> ServedNames::change(const names::Request& asked) {
-  Result<names::Done> done = Exports::open_reachable(served_.exports).change(asked, pulse_, Asker::kOperator);
+Result<names::Word> ServedNames::change(const names::Request& asked, const std::string& for_peer) {
+  const Exports reachable = Exports::open_reachable(served_.exports);
+  Result<names::Done> done = for_peer.empty()
+                                 ? reachable.change(asked, pulse_, Asker::kOperator)
+                                 : reachable.for_peer(for_peer).change(asked, pulse_, Asker::kPeer);
   if (!done) return done.error();
   return names::Word(std::move(*done));
 }

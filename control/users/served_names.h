@@ -26,7 +26,7 @@ class ServedNames {
  private:
   Result<names::Word> begin(const Call& call);
   Result<names::Word> more();
-  Result<names::Word> change(const names::Request& asked);
+  Result<names::Word> change(const names::Request& asked, const std::string& for_peer);
 
   const Served& served_;
   exports::Pulse pulse_;

@@ -6,6 +6,7 @@
 
 #include "control/exports/exports.h"
 #include "control/users/served_names.h"
+#include "control/users/served_trees.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::users {
@@ -47,7 +48,8 @@ class Work {
  public:
   Work(const Served& served, const Exports& exports, Call call, UniqueFd fd)
       : served_(served), exports_(exports), call_(std::move(call)), fd_(std::move(fd)) {
-    call_.file.spec.mode &= ~static_cast<uint32_t>(served.umask);
+    // An ACL that is kept says what others may.
+    if (!call_.file.spec.keep.acls) call_.file.spec.mode &= ~static_cast<uint32_t>(served.umask);
   }
 
   Reply run() {
@@ -75,16 +77,13 @@ class Work {
         return on_file();
       case Kind::kIsCommitted:
         return is_committed();
-      case Kind::kGoodbye:
-      case Kind::kNames:
-      case Kind::kMore:
-        break;
+      default:  // of others
+        return {};
     }
-    return {};
   }
 
   Status open_source() {
-    if (call_.kind == Kind::kOpenSource) {
+    if (call_.kind == Kind::kOpenSource && served_.names) {
       const auto tree = exports_.open_tree(spec().path);
       if (!tree) return tree.error();
       if (tree->has_value()) return Exports::not_as_user(spec().path, "it is a directory");
@@ -98,7 +97,7 @@ class Work {
   }
 
   Status create() {
-    Result<DestinationFile> made = exports_.create_destination(spec());
+    Result<DestinationFile> made = exports_.create_destination(spec(), &reply_.answer.failure);
     if (!made) return made.error();
     // What was a file's name when it was typed may be a directory by now.
     if (served_.names && !served_.names->contains(made->name_path())) return not_named(made->name_path());
@@ -165,6 +164,9 @@ class Work {
 
 bool serve(Channel& channel, const Served& served, std::chrono::milliseconds idle) {
   ServedNames names(served, channel);
+  ServedTrees trees(served, channel);
+  // A process of one command calls a control that it does not know.
+  if (!served.names) channel.take_bulk();
   while (true) {
     Parcel parcel;
     if (channel.receive(&parcel, idle) != 0) return false;
@@ -177,6 +179,10 @@ bool serve(Channel& channel, const Served& served, std::chrono::milliseconds idl
     }
     UniqueFd fd;
     if (!parcel.descriptors.empty()) fd = std::move(parcel.descriptors.front());
+    if (is_of_trees(call->kind)) {
+      if (!trees.answer(*call, std::move(fd))) return false;
+      continue;
+    }
     // Anew each time: what the user may reach, and what is mounted, changes.
     const Exports open = Exports::open_reachable(served.exports).for_peer(call->file.peer);
     Reply reply = Work(served, open, std::move(*call), std::move(fd)).run();

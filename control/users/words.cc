@@ -6,6 +6,7 @@
 #include "control/catalog/catalog.h"
 #include "control/proto/names_codec.h"
 #include "control/proto/users.pb.h"
+#include "control/users/tree_words.h"
 #include "dataplane/base/file_time.h"
 #include "dataplane/base/path.h"
 
@@ -33,7 +34,7 @@ bool good_holes(const std::vector<base::Range>& holes, uint64_t size) {
 std::string parcel(const auto& message) { return message.SerializeAsString(); }
 
 bool parse(std::string_view bytes, auto* message) {
-  return bytes.size() <= kMessageBytesMax &&
+  return bytes.size() <= kBulkBytesMax &&
          message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
 
@@ -125,7 +126,12 @@ std::string encode(const Call& call) {
   message.mutable_identity()->set_generation(identity.generation);
   message.mutable_identity()->set_birth_ns(identity.birth_ns);
   if (call.names) message.set_names(peer::to_wire(*call.names).SerializeAsString());
-  if (message.ByteSizeLong() > kMessageBytesMax) message.clear_holes();
+  message.set_keep(spec.keep.bits());
+  catalog::put_attributes(spec.attributes, &message);
+  message.set_one_of_many(spec.one_of_many);
+  message.set_beneath_tree(spec.beneath_tree);
+  if (is_of_trees(call.kind) || !call.tree.forgotten.empty()) put_tree(call, &message);
+  if (!is_of_trees(call.kind) && message.ByteSizeLong() > kMessageBytesMax) message.clear_holes();
   return parcel(message);
 }
 
@@ -136,6 +142,7 @@ std::string encode(const Answer& answer) {
   message.set_found(answer.found);
   message.set_name_path(answer.name_path);
   if (answer.names) message.set_names(peer::to_wire(*answer.names).SerializeAsString());
+  put_tree(answer, &message);
   message.set_version(kVersion);
   return parcel(message);
 }
@@ -163,10 +170,20 @@ std::optional<Call> decode_call(std::string_view bytes) {
                         .inode = message.identity().inode(),
                         .generation = message.identity().generation(),
                         .birth_ns = message.identity().birth_ns()};
+  spec.keep = selection::Keep::of(message.keep());
+  spec.attributes = catalog::attributes_of(message);
+  spec.one_of_many = message.one_of_many();
+  spec.beneath_tree = message.beneath_tree();
+  // What is about a pack has its path there.
+  const bool with_path = !is_of_trees(call.kind) || call.kind == Kind::kOpenTree ||
+                         call.kind == Kind::kMakeMissing || call.kind == Kind::kMakeDirectories;
+  if (is_of_trees(call.kind) && !tree_of(message, &call)) return std::nullopt;
   const bool good = plain(call.file.peer, kNameMax) && plain(spec.path, 2 * base::kPathBytesMax) &&
-                    spec.path.starts_with('/') && plain(spec.name, base::kPathBytesMax) &&
-                    spec.size <= catalog::kFileBytesMax && spec.mode <= 07777 &&
-                    spec.alignment <= kAlignmentMax && good_holes(spec.holes, spec.size);
+                    (with_path ? spec.path.starts_with('/') : spec.path.empty()) &&
+                    catalog::attributes_problem(spec.attributes, spec.keep, catalog::Bearer::kFile).empty() &&
+                    plain(spec.name, base::kPathBytesMax) && spec.size <= catalog::kFileBytesMax &&
+                    spec.mode <= 07777 && spec.alignment <= kAlignmentMax &&
+                    good_holes(spec.holes, spec.size);
   return good ? std::optional(std::move(call)) : std::nullopt;
 }
 
@@ -183,6 +200,7 @@ std::optional<Answer> decode_answer(std::string_view bytes) {
     answer.names = word_of(message.names());
     if (!answer.names || std::holds_alternative<names::Request>(*answer.names)) return std::nullopt;
   }
+  if (!tree_of(message, &answer)) return std::nullopt;
   const bool good = answer.error.message.size() <= kErrorMax &&
                     plain(answer.name_path, 2 * base::kPathBytesMax) &&
                     (answer.error.code == ErrorCode::kOk) == answer.error.message.empty();

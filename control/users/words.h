@@ -8,17 +8,20 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "control/catalog/catalog.h"
 #include "control/exports/as_user.h"
 #include "control/names/words.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::users {
 
-inline constexpr uint32_t kVersion = 1;
-inline constexpr size_t kMessageBytesMax = 64 << 10;
-inline constexpr size_t kDescriptorsMax = 2;  // of a message
-inline constexpr size_t kTokenBytes = 32;     // hex digits
+inline constexpr uint32_t kVersion = 2;
+inline constexpr size_t kMessageBytesMax = 64 << 10;  // of one that travels as such
+inline constexpr size_t kBulkBytesMax = 256U << 20;   // of any, as of a list of a million names
+inline constexpr size_t kDescriptorsMax = 2;          // of a message
+inline constexpr size_t kTokenBytes = 32;             // hex digits
 
 enum class Kind : uint8_t {
   kOpenSource = 1,
@@ -32,13 +35,35 @@ enum class Kind : uint8_t {
   kGoodbye,  // nothing more is wanted; without an answer
   kNames,    // a list of names, or a change of one
   kMore,     // of that list
+  kList,
+  kPreview,
+  kOpenTree,
+  kMakeMissing,
+  kMakeDirectories,
+  kFillPack,
+  kLookAtPack,
+  kStagePack,
+  kNamePack,
+  kRemoveStaging,
 };
-inline constexpr Kind kKindLast = Kind::kMore;
+inline constexpr Kind kKindLast = Kind::kRemoveStaging;
+inline bool is_of_trees(Kind kind) { return kind >= Kind::kList; }
+
+// What a call about trees has besides.
+struct TreeCall {
+  std::optional<catalog::File> pack;  // or, of kRemoveStaging, what the path and `keep` of it say
+  std::string staging;
+  uint64_t number = 0;              // under which a pack is staged
+  std::vector<uint64_t> forgotten;  // that are not wanted any more
+  digests::Expected expected;
+  std::optional<exports::UserTrees::Wish> wish;  // of kList and kPreview; what it expects stands above
+};
 
 struct Call {
   Kind kind = Kind::kOpenSource;
   exports::UserFile file;                    // without its descriptor, which stands beside the message
   std::optional<names::Request> names = {};  // of kNames
+  TreeCall tree = {};
 };
 
 struct Answer {
@@ -46,6 +71,12 @@ struct Answer {
   bool found = false;
   std::string name_path;
   std::optional<names::Word> names = {};  // a Page, or Done
+  catalog::Failure failure = catalog::Failure::kNone;
+  std::vector<catalog::File> files = {};  // of kList
+  std::vector<catalog::Entry> entries = {};
+  bool ended = false;
+  catalog::Shortfall missing = {};
+  std::vector<digests::Named> digests = {};
 
   Status status() const { return error.code == ErrorCode::kOk ? Status() : Status(error); }
 };

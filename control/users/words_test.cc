@@ -114,6 +114,81 @@ TEST(UsersWords, WhatNobodyMaySayIsNoCall) {
   EXPECT_FALSE(decode_answer(""));
 }
 
+catalog::File a_pack() {
+  catalog::File file{.shown = "/srv/x (3 names)", .path = "/srv/x", .size_bytes = 4096};
+  file.kind = catalog::FileKind::kPack;
+  file.pack.members = 3;
+  file.pack.list = std::make_shared<const std::string>("list");
+  file.keep.xattrs = true;
+  file.overwrite = true;
+  return file;
+}
+
+TEST(UsersWords, ACallAboutAPackComesAsItWasSaid) {
+  Call call{.kind = Kind::kStagePack, .file = {}};
+  call.file.peer = "beta";
+  call.tree.pack = a_pack();
+  call.tree.staging = ".sluice-x.sluice-part";
+  call.tree.number = 7;
+  call.tree.forgotten = {5, 6};
+  call.tree.expected = {{"a/b", {{.kind = digests::Kind::kMd5, .hex = std::string(32, 'a')}}}};
+  const std::optional<Call> heard = decode_call(encode(call));
+  ASSERT_TRUE(heard && heard->tree.pack);
+  EXPECT_EQ(heard->file.peer, "beta");
+  EXPECT_EQ(heard->tree.pack->path, "/srv/x");
+  EXPECT_EQ(*heard->tree.pack->pack.list, "list");
+  EXPECT_TRUE(heard->tree.pack->overwrite && heard->tree.pack->keep.xattrs);
+  EXPECT_EQ(heard->tree.staging, call.tree.staging);
+  EXPECT_EQ(heard->tree.number, 7U);
+  EXPECT_EQ(heard->tree.forgotten, call.tree.forgotten);
+  EXPECT_EQ(heard->tree.expected, call.tree.expected);
+}
+
+TEST(UsersWords, AWishForAListComesAsItWasSaid) {
+  Call call{.kind = Kind::kList, .file = {}};
+  call.tree.wish = exports::UserTrees::Wish{
+      .paths = {"data/x", "/srv/y"}, .selection = {}, .known = {a_pack()}, .expected = nullptr};
+  call.tree.wish->selection.rules = {{.include = false, .pattern = "*.tmp"}};
+  call.tree.wish->selection.keep.xattrs = true;
+  const std::optional<Call> heard = decode_call(encode(call));
+  ASSERT_TRUE(heard && heard->tree.wish);
+  EXPECT_EQ(heard->tree.wish->paths, call.tree.wish->paths);
+  EXPECT_EQ(heard->tree.wish->selection.rules, call.tree.wish->selection.rules);
+  EXPECT_TRUE(heard->tree.wish->selection.keep.xattrs);
+  ASSERT_EQ(heard->tree.wish->known.size(), 1U);
+  Answer answer{.files = {a_pack()}, .ended = true};
+  answer.missing.note("a", catalog::Failure::kForbidden);
+  const std::optional<Answer> told = decode_answer(encode(answer));
+  ASSERT_TRUE(told);
+  ASSERT_EQ(told->files.size(), 1U);
+  EXPECT_EQ(*told->files.front().pack.list, "list");
+  EXPECT_TRUE(told->ended);
+  EXPECT_EQ(told->missing.failed, 1U);
+  EXPECT_EQ(told->missing.names.at(0).failure, catalog::Failure::kForbidden);
+}
+
+TEST(UsersWords, WhatNobodyMaySayOfTreesIsNoCall) {
+  const auto said = [](Kind kind, void (*change)(Call&)) {
+    Call call{.kind = kind, .file = {}};
+    call.tree.pack = a_pack();
+    call.tree.staging = "s";
+    call.tree.wish =
+        exports::UserTrees::Wish{.paths = {"data/x"}, .selection = {}, .known = {}, .expected = {}};
+    change(call);
+    return decode_call(encode(call)).has_value();
+  };
+  EXPECT_TRUE(said(Kind::kStagePack, [](Call&) {}));
+  EXPECT_FALSE(said(Kind::kStagePack, [](Call& call) { call.tree.staging = "../s"; }));
+  EXPECT_FALSE(said(Kind::kStagePack, [](Call& call) { call.tree.staging = ""; }));
+  EXPECT_FALSE(said(Kind::kStagePack, [](Call& call) { call.tree.pack->path = "srv"; }));
+  EXPECT_FALSE(said(Kind::kFillPack, [](Call& call) { call.tree.pack->kind = catalog::FileKind::kFile; }));
+  EXPECT_FALSE(said(Kind::kFillPack, [](Call& call) { call.tree.pack->size_bytes = 1ULL << 40; }));
+  EXPECT_TRUE(said(Kind::kList, [](Call&) {}));
+  EXPECT_FALSE(said(Kind::kList, [](Call& call) { call.tree.wish->paths.clear(); }));
+  EXPECT_FALSE(said(Kind::kList, [](Call& call) { call.tree.wish->paths = {std::string("a\0b", 3)}; }));
+  EXPECT_FALSE(said(Kind::kOpenTree, [](Call&) {})) << "it has no path";
+}
+
 TEST(UsersWords, HolesThatAreTooManyAreLeftOut) {
   Call call = sample();
   call.file.spec.size = 1ULL << 40;

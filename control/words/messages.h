@@ -50,6 +50,7 @@ struct Hello {
   bool ended = false;                // the session has ended at that node
   bool inquires = false;             // asks only whether it is still known; opens nothing
   bool names = false;                // the call is about names (control/names), and carries no session
+  bool by_map = false;               // in the answer to that: names are those of a user of that node's host
   bool paused = false;               // in the answer to an inquiry: an operator has to continue it there
   uint32_t share = 0;                // of the caller: the user for whom it calls, as a number; 0: an operator
   std::string user;                  // that user's name; empty: an operator, or it is not said

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import pwd
+import shutil
 
 import pytest
 from harness import is_root, veth_missing, wait_until
 from harness.process import Daemon
 from harness.system import same_bytes
 from stranger import met
-from transfers import INCOMPATIBLE, MIB, SOURCE, UNTRUSTED, USAGE, forget, make_file
+from transfers import INCOMPATIBLE, MIB, SOURCE, UNTRUSTED, forget, make_file
 
 import peer
 
@@ -86,12 +87,39 @@ def test_who_is_not_let_in_hears_why(meeting, user, code, words):
     assert not (meeting.node.export() / path.name).exists()
 
 
-def test_a_user_brings_no_tree(meeting):
+def test_a_users_tree_is_theirs_there(meeting):
     tree = meeting.folder / "a-tree"
     (tree / "within").mkdir(parents=True)
     for i in range(50):
-        (tree / "within" / f"{i}").write_bytes(b"x")
-    with pytest.raises(peer.Failed, match="one by one.*alice of node peer is user nobody") as error:
-        meeting.peer().send(meeting.address, [tree], "data/", user=_ALICE, is_directory=True)
-    assert error.value.code == USAGE
-    assert not list(meeting.node.export().iterdir())
+        (tree / "within" / f"{i}").write_bytes(b"x" * i)
+    meeting.peer().send(meeting.address, [tree], "data/", user=_ALICE, is_directory=True)
+    target = meeting.node.export() / "a-tree"
+    for path in (target, target / "within", *(target / "within").iterdir()):
+        assert path.stat().st_uid == pwd.getpwnam(_HERE).pw_uid
+    assert [(target / "within" / f"{i}").read_bytes() for i in range(50)] == [b"x" * i for i in range(50)]
+    shutil.rmtree(target)
+
+
+def test_a_users_names_are_theirs_there(meeting):
+    private = meeting.node.export() / "private"
+    private.mkdir(mode=0o700)
+    (private / "x").write_bytes(b"x")
+    with pytest.raises(peer.Failed) as error:
+        meeting.peer().ask(meeting.address, "list", user=_ALICE, path=b"data/private")
+    assert error.value.code == SOURCE
+    for path in (private, private / "x"):
+        os.chown(path, pwd.getpwnam(_HERE).pw_uid, -1)
+    entries, _ = meeting.peer().ask(meeting.address, "list", user=_ALICE, path=b"data/private")
+    assert [each.path for each in entries] == [b"x"]
+    shutil.rmtree(private)
+
+
+@pytest.mark.parametrize("user", [(b"mallory", 7), (b"bob", 7), (b"", 7)], ids=["denied", "unmatched", "older"])
+def test_who_is_not_let_in_sees_no_names(meeting, user):
+    with pytest.raises(peer.Failed) as error:
+        meeting.peer().ask(meeting.address, "list", user=user, path=b"data")
+    assert error.value.code == UNTRUSTED
+
+
+def test_names_without_a_user_are_the_nodes(meeting):
+    assert meeting.peer().ask(meeting.address, "list", path=b"data")[1].failed == 0

@@ -147,23 +147,12 @@ def test_who_may_not_is_told_why(users):
     source = users.file_of(_SYSTEM, 1, "system.bin")
     refused(users.send(_SYSTEM, source, "b:data/"), CONFIGURATION, "users_uid_min", pwd.getpwnam(_SYSTEM).pw_uid)
     refused(users.send(_STRANGER, source, "b:data/"), CONFIGURATION, "control.sock", "users_group")
-    folder = users.a.export() / "folder"
-    folder.mkdir(mode=0o755)
-    refused(users.send(_ADA, folder, "b:data/"), USAGE, folder, "users_group", "directory")
-    there = users.b.export() / "tree"
-    there.mkdir()
-    (there / "small.bin").write_bytes(b"x")
-    result = users.sluice(_ADA, "get", f"b:{there}", f"{users.a.export()}/", "--quiet")
-    refused(result, USAGE, "users_group", "tree")
-    forget(there / "small.bin")
-    there.rmdir()
     own = users.file_of(_ADA, 1, "own.bin")
     refused(users.send(_ADA, own, "b:data/", "--priority", 5), USAGE, "users_group")
     refused(users.send(_ADA, own, "b:data/", "--mkdir"), USAGE, "users_group", "--mkdir")
     for words in (["mkdir", "b:data/x"], ["rm", "b:data/x"], ["mv", "b:data/x", "b:data/y"]):
         refused(users.sluice(_ADA, *words), CONFIGURATION, "users_group")
     assert users.sluice(_ADA, "ls", "b:data/").returncode == 0
-    folder.rmdir()
     forget(source, own)
 
 

@@ -10,7 +10,7 @@ _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
 _DECIDES = {"control/board", "control/catalog", "control/deadline", "control/digests", "control/parts", "control/rate",
             "control/recovery", "control/selection", "control/verdict"}  # fmt: skip
 _TRANSFER = {"control/words", "control/source", "control/destination", "control/leg", "control/transfer"}
-_PERFORMS = {"control/async", "control/audit", "control/attach", "control/exports", "control/grant", "control/hash",
+_PERFORMS = {"control/async", "control/audit", "control/attach", "control/exports", "control/gather", "control/grant", "control/hash",
              "control/identity", "control/journal", "control/names", "control/peer", "control/tree", "control/users"}  # fmt: skip
 ARROWS = {
     "dataplane/base": set(),
@@ -63,7 +63,10 @@ ARROWS = {
     "control/enrol": _BASE | {"dataplane/base/arguments", "dataplane/base/daemon", "dataplane/base/sandbox", "control/identity", "control/peer", "control/site"},
     "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/digests", "control/hash", "control/names", "control/selection", "control/ranges",
                              "control/tree"},
-    "control/users": _BASE | {"dataplane/base/sandbox", "control/catalog", "control/exports", "control/names", "control/proto"},
+    "control/gather": _BASE | {"dataplane/core", "dataplane/crc", "control/async", "control/catalog", "control/digests", "control/exports", "control/selection", "control/tree",
+                            "control/words"},
+    "control/users": _BASE | {"dataplane/base/sandbox", "control/catalog", "control/digests", "control/exports", "control/gather", "control/names", "control/proto",
+                           "control/selection", "control/tree"},
     "control/journal": {"dataplane/base", "dataplane/base/options", "dataplane/core", "control/digests", "control/proto", "control/selection", "control/words"},
     "control/peer": _BASE | {"dataplane/core", "control/digests", "control/identity", "control/names", "control/proto", "control/words"},
     "control/node/queue": {"dataplane/base"},
@@ -96,5 +99,5 @@ ARROWS_OF_TESTS = {
     "dataplane/dpdk": {"dataplane/base/sandbox"},  # a memif comes and goes under it
     "tools/cli": {"dataplane/base/daemon", "control/api"},  # the documents name the daemons' options; the real server answers
     "control/client": {"control/api"},  # the real server answers calls
-    "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for
+    "control/api": {"control/board", "control/gather", "control/runtime"},  # requests are turned into what a transfer is asked for
 }

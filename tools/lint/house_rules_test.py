@@ -104,7 +104,7 @@ def test_lanes_know_datagrams_and_no_frames(tree):
         ("control/journal/a.cc", "control/runtime/services.h"),
         ("control/runtime/a.cc", "control/node/manager.h"),
         ("control/node/a.cc", "control/api/server.h"),
-        ("control/api/a.cc", "control/runtime/sources.h"),
+        ("control/api/a.cc", "control/gather/sources.h"),
         ("control/main.cc", "tools/cli/output.h"),
         ("tools/cli/a.cc", "dataplane/lane/worker.h"),
     ],
@@ -123,7 +123,7 @@ def test_arrows_do_not_run_backwards(tree, source, header):
         ("control/transfer/a.cc", "dataplane/board/board.h"),
         ("control/transfer/a.cc", "control/recovery/sender.h"),
         ("control/runtime/a.cc", "control/attach/client.h"),
-        ("control/api/a_fuzz.cc", "control/runtime/sources.h"),
+        ("control/api/a_fuzz.cc", "control/gather/sources.h"),
         ("tools/sim/a.cc", "control/transfer/transfer.h"),
     ],
 )

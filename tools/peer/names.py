@@ -17,7 +17,7 @@ AHEAD = 4  # pages that we let come
 TYPES = {stat.S_IFREG: 1, stat.S_IFDIR: 2, stat.S_IFLNK: 3, stat.S_IFIFO: 4, stat.S_IFSOCK: 5, stat.S_IFCHR: 6,
          stat.S_IFBLK: 7}  # fmt: skip
 DIGESTS = {0: CRC64.of, 1: zlib.adler32, 2: CRC32C.of}
-SOURCE, OUTSIDE, EXISTS, USAGE, STORAGE = 7, 8, 9, 2, 16
+SOURCE, OUTSIDE, EXISTS, USAGE, CONFIGURATION, STORAGE = 7, 8, 9, 2, 3, 16
 
 
 def order(path):
@@ -60,15 +60,18 @@ def cut(path):
 # ---- asking -------------------------------------------------------------------------------------------
 
 
-def call(address, identity, version):
-    """A connection on which one question may be put."""
+def call(address, identity, version, user=(b"", 0), changes=False):
+    """A connection on which one question may be put. user: for whom we call, and a number that stands for them; of a node
+    that does not go by its map nothing is changed for them (2.20)."""
     stream = connect(address, identity)
     own = os.urandom(16)
     stream.send("hello", protocol_version_min=version, protocol_version_max=version, software="reference peer",
-                session_id=own, inquires=True, names=True)  # fmt: skip
+                session_id=own, inquires=True, names=True, user=user[0], share=user[1])  # fmt: skip
     _, hello = stream.expect("hello", timeout_s=10)
     if hello.session_id != own or not hello.names:
         stream.fail(INCOMPATIBLE, "the node is too old to be asked about names")
+    if changes and user[1] and not hello.by_map:
+        stream.fail(CONFIGURATION, "names there are not a user's to change")
     return stream
 
 
@@ -87,9 +90,9 @@ def check(asked, before, entry):
         raise Failed(INCOMPATIBLE, "a name that was not asked for")
 
 
-def ask(address, identity, version, kind, **fields):
+def ask(address, identity, version, kind, user=(b"", 0), **fields):
     """The entries of a list (none, for a change), and NamesDone."""
-    stream = call(address, identity, version)
+    stream = call(address, identity, version, user, kind != "list")
     if kind == "list":
         fields = {"pages": AHEAD, **fields}
     stream.send("names_request", **{kind: fields})

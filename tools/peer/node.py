@@ -70,9 +70,9 @@ class Node:
 
     # ---- names, at the other node ------------------------------------------------------------------
 
-    def ask(self, address, kind, **fields):
-        """kind: list, make_directory, move, remove. The entries, and the last word."""
-        return names.ask(address, self.identity, VERSION, kind, **fields)
+    def ask(self, address, kind, user=(b"", 0), **fields):
+        """kind: list, make_directory, move, remove. user: for whom we ask. The entries, and the last word."""
+        return names.ask(address, self.identity, VERSION, kind, user, **fields)
 
     # ---- orders, to another node -------------------------------------------------------------------
 

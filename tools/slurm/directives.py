@@ -174,7 +174,7 @@ def commands(stage, listed=None):
 
 
 def _of_list(stage, head, names):
-    """Where one side is this host, files go one by one, those of a directory together: users may copy no directories."""
+    """Where one side is this host, files are named one by one, those of a directory together."""
     folders = {}
     for name in dict.fromkeys(names):
         folders.setdefault(posixpath.dirname(name), []).append(name)

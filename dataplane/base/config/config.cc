@@ -194,7 +194,7 @@ class Reader {
     if (const auto* field = std::get_if<uint64_t Quota::*>(&key->field)) {
       if (const auto number = good(line_of(name), number_value(*key, value))) quota->*(*field) = *number;
     } else if (auto text = good(line_of(name), text_value(*key, value))) {
-      quota->peer = std::move(*text);
+      (name.str() == "user" ? quota->user : quota->peer) = std::move(*text);
     }
   }
 

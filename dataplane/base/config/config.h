@@ -28,12 +28,14 @@ struct ExportPeer {
   bool operator==(const ExportPeer&) const = default;
 };
 
-// What the sessions that a peer begins may take beneath an export. 0: no limit.
+// What the sessions that a peer begins, or those of a user of this host, may take beneath an export. 0: no
+// limit.
 struct Quota {
-  std::string peer;            // empty: every peer that has none of its own
+  std::string peer;            // empty, and no user: every peer that has none of its own
+  std::string user = {};       // of this host; "*": every user who has none of their own. Then no peer
   uint64_t session_bytes = 0;  // of one session
   uint64_t session_files = 0;  // likewise
-  uint64_t sessions_max = 0;   // of one peer, that have not ended
+  uint64_t sessions_max = 0;   // of one peer, or user, that have not ended
   uint64_t rate_bps = 0;       // key `rate`: of one session
 
   bool limits() const { return (session_bytes | session_files | sessions_max | rate_bps) != 0; }
@@ -60,6 +62,8 @@ struct Export {
   std::string quotas_problem() const;
   // The one that names the peer counts alone; where none does, the one for every peer.
   Quota quota_of(std::string_view peer) const;
+  // The same for users of this host.
+  Quota quota_of_user(std::string_view user) const;
   // With the rights that this peer has, none if it is not among those that may use it.
   Export for_peer(std::string_view peer) const;
 };

@@ -42,11 +42,24 @@ std::string Export::peers_problem() const {
   return "";
 }
 
+namespace {
+
+constexpr std::string_view kEveryUser = "*";
+
+}  // namespace
+
 std::string Export::quotas_problem() const {
   for (const Quota& quota : quotas) {
-    const std::string whose = quota.peer.empty() ? "every peer" : "peer " + quota.peer;
-    if (std::ranges::count(quotas, quota.peer, &Quota::peer) > 1)
-      return "there are two for " + whose + "; keep one";
+    const std::string whose = quota.user == kEveryUser ? "every user"
+                              : !quota.user.empty()    ? "user " + quota.user
+                              : quota.peer.empty()     ? "every peer"
+                                                       : "peer " + quota.peer;
+    if (!quota.user.empty() && !quota.peer.empty())
+      return "that for " + whose + " names a peer as well; write a section for each";
+    const auto same = [&quota](const Quota& other) {
+      return other.peer == quota.peer && other.user == quota.user;
+    };
+    if (std::ranges::count_if(quotas, same) > 1) return "there are two for " + whose + "; keep one";
     if (!quota.limits()) return "that for " + whose + " limits nothing; add a key, or remove the section";
     if (quota.peer.empty() || !peers) continue;
     if (std::ranges::find(*peers, quota.peer, &ExportPeer::name) == peers->end())
@@ -58,8 +71,18 @@ std::string Export::quotas_problem() const {
 Quota Export::quota_of(std::string_view peer) const {
   Quota for_all;
   for (const Quota& quota : quotas) {
+    if (!quota.user.empty()) continue;
     if (quota.peer == peer) return quota;
     if (quota.peer.empty()) for_all = quota;
+  }
+  return for_all;
+}
+
+Quota Export::quota_of_user(std::string_view user) const {
+  Quota for_all;
+  for (const Quota& quota : quotas) {
+    if (quota.user == user) return quota;
+    if (quota.user == kEveryUser) for_all = quota;
   }
   return for_all;
 }

@@ -42,6 +42,13 @@ std::string_view name_problem(std::string_view text) {
                                : "must be 1 to 63 of a-z, 0-9, '_' and '-', beginning with a letter or digit";
 }
 
+std::string_view user_problem(std::string_view text) {
+  const bool good = !text.empty() && text.size() <= 256 && std::ranges::none_of(text, [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || c == ':' || c == '/';
+  });
+  return good ? "" : "must be the name of a user of this host, or \"*\"";
+}
+
 std::string_view listen_problem(std::string_view text) {
   return text == "none" || parse_host_port(text) ? "" : "must be \"host:port\", \"[v6]:port\" or \"none\"";
 }

@@ -20,6 +20,7 @@ std::string_view path_problem(std::string_view text);
 std::string_view optional_path_problem(std::string_view text);
 std::string_view domain_problem(std::string_view text);
 std::string_view group_problem(std::string_view text);
+std::string_view user_problem(std::string_view text);
 std::string_view umask_problem(std::string_view text);
 std::string_view power_of_two_problem(uint64_t value);
 std::string_view extents_problem(uint64_t value);

@@ -50,5 +50,27 @@ rate = "2.5G"
   EXPECT_TRUE(names(problem("[\"export.quota\"]\npeer = \"beta\"\n"), "unknown section"));
 }
 
+TEST(Quotas, OfUsersStandBesideThoseOfPeers) {
+  const auto parse_export = [](const std::string& more) {
+    return parse_quotas("[node]\nname = \"alpha\"\n[[export]]\nname = \"drop\"\npath = \"/srv/drop\"\n" +
+                        more);
+  };
+  const auto node = parse_export(
+      "[[export.quota]]\nsessions_max = 9\n[[export.quota]]\nuser = \"*\"\nsessions_max = 2\n"
+      "[[export.quota]]\nuser = \"ada\"\nsession_files = 5\n");
+  ASSERT_TRUE(node) << node.error().message;
+  const Export& drop = node->exports[0];
+  EXPECT_EQ(drop.quota_of_user("ada"), (Quota{.user = "ada", .session_files = 5}));
+  EXPECT_EQ(drop.quota_of_user("ben").sessions_max, 2U);
+  EXPECT_EQ(drop.quota_of("ada").sessions_max, 9U) << "a peer of that name is no user";
+  const auto problem = [&](const std::string& more) {
+    return parse_export("[[export.quota]]\n" + more).error().message;
+  };
+  EXPECT_TRUE(names(problem("user = \"ada\"\npeer = \"beta\"\nrate = \"1G\"\n"), "names a peer as well"));
+  EXPECT_TRUE(names(problem("user = \"a b\"\nrate = \"1G\"\n"), "name of a user"));
+  EXPECT_TRUE(names(problem("user = \"*\"\nrate = \"1G\"\n[[export.quota]]\nuser = \"*\"\nrate = \"1G\"\n"),
+                    "two for every user"));
+}
+
 }  // namespace
 }  // namespace sluice::config

@@ -59,6 +59,14 @@ const Key kExportKeys[] = {
          "one without this key is for every peer that has none of its own.",
      .text_problem = name_problem},
     {.section = "export.quota",
+     .name = "user",
+     .allowed = "name of a user of this host, or `*`",
+     .meaning =
+         "Whose sessions it limits in place of a peer's: of a member of `[control] users_group`, begun here "
+         "or, by the map of users, by a peer, whose own quota counts as well. `*`: of every user who has "
+         "none of their own.",
+     .text_problem = user_problem},
+    {.section = "export.quota",
      .name = "session_bytes",
      .type = ValueType::kSize,
      .field = &Quota::session_bytes,
@@ -82,8 +90,9 @@ const Key kExportKeys[] = {
      .min = 1,
      .max = 4096,
      .unit = "sessions",
-     .meaning = "Sessions of one peer that have begun beneath the export and have not ended, paused ones "
-                "too; further ones are refused."},
+     .meaning =
+         "Sessions of one peer, or user, that have begun beneath the export and have not ended, paused ones "
+         "too; further ones are refused."},
     {.section = "export.quota",
      .name = "rate",
      .type = ValueType::kRate,

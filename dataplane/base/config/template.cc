@@ -94,7 +94,8 @@ std::string exports_text(const std::vector<Export>& exports) {
       "# opened. With peers = [\"beta\", \"gamma:r\"] only these may, gamma no more than read. Repeat the "
       "section\n"
       "# for each. [[export.quota]] below one limits what peers begin there: session_bytes, session_files,\n"
-      "# sessions_max, rate; of one peer with peer = \"NAME\".\n";
+      "# sessions_max, rate; of one peer with peer = \"NAME\", of a user of this host with user = "
+      "\"NAME\".\n";
   if (exports.empty()) out += "#\n# [[export]]\n# name = \"data\"\n# path = \"/srv/data\"\n# mode = \"rw\"\n";
   for (const Export& item : exports) {
     out += "\n[[export]]\nname = " + toml_string(item.name) + "\npath = " + toml_string(item.path.string()) +
@@ -106,7 +107,7 @@ std::string exports_text(const std::vector<Export>& exports) {
 std::string export_default(const Key& key) {
   if (key.section == "export")
     return key.name == "peers" ? "every trusted peer" : key.choices == "no yes" ? "`\"no\"`" : "`\"r\"`";
-  return key.name == "peer" ? "every peer" : "no limit";
+  return key.name == "peer" ? "every peer" : key.name == "user" ? "of peers" : "no limit";
 }
 
 }  // namespace

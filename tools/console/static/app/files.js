@@ -44,15 +44,11 @@ function reasons(from, to) {
   if (from.where.node === to.where.node) between = from.where.node === "" ? "Both panes show this node: a transfer has another node at one end. F6 moves within an export." : "Both panes show the same node.";
   else if (from.where.node && to.where.node && store.me.role === "user") between = "Both panes show other nodes. What they send to each other is ordered by operators of this one.";
   else if (!to.where.path) between = "Open an export in the other pane, to say where to.";
-  // What users may not, and why: see "Users of a node" in REFERENCE.
-  const isUser = store.me.role === "user", atPeer = isUser && from.where.node !== "";
-  const change = atPeer ? "Names at another node are changed by operators of this one." : "";
-  const single = isUser && from.targets.some(isDirectory) ? "You copy files as yourself, and no directories: open it and choose files." : "";
   const sameExport = from.where.node === to.where.node && to.where.path && from.where.path.split("/")[0] === to.where.path.split("/")[0];
   return {
-    rename: some || change || (from.targets.length > 1 ? "Rename one name at a time." : ""), info: none ? "Choose a name first." : "", sync: choose || between || (isUser ? "A synchronisation is made by an operator: you copy files as yourself." : ""),
-    copy: some || between || single, make: choose || change, remove: some || change,
-    move: some || change || (sameExport ? (from.where.path === to.where.path ? "Both panes show the same directory." : "") : "Names move within one export of one node: show it in both panes. To another node, copy."),
+    rename: some || (from.targets.length > 1 ? "Rename one name at a time." : ""), info: none ? "Choose a name first." : "", sync: choose || between,
+    copy: some || between, make: choose, remove: some,
+    move: some || (sameExport ? (from.where.path === to.where.path ? "Both panes show the same directory." : "") : "Names move within one export of one node: show it in both panes. To another node, copy."),
   };
 }
 

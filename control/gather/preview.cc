@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/runtime/preview.h"
+#include "control/gather/preview.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -7,10 +7,11 @@
 #include <cerrno>
 #include <utility>
 
+#include "control/exports/as_user.h"
 #include "control/exports/beneath.h"
-#include "control/runtime/sources.h"
+#include "control/gather/sources.h"
 
-namespace sluice::runtime {
+namespace sluice::gather {
 namespace {
 
 using catalog::Entry;
@@ -57,6 +58,9 @@ class Preview final : public SourceVisitor {
 
 Status preview_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
                        const selection::Selection& selection, const TakePreview& take) {
+  if (exports::UserTrees* const trees = exports.trees_of_user(); trees != nullptr)
+    return trees->preview(exports.peer(),
+                          {.paths = paths, .selection = selection, .known = {}, .expected = {}}, take);
   const Result<selection::Choice> choice = selection::Choice::make(selection);
   if (!choice) return choice.error();
   Preview preview(*choice, take);
@@ -64,4 +68,4 @@ Status preview_sources(const exports::Exports& exports, const std::vector<std::s
   return preview.anything() ? Status() : nothing_to_send(*choice);
 }
 
-}  // namespace sluice::runtime
+}  // namespace sluice::gather

@@ -13,7 +13,7 @@
 #include "control/selection/choice.h"
 #include "dataplane/base/error.h"
 
-namespace sluice::runtime {
+namespace sluice::gather {
 
 // Paths are those under which they would arrive. An error of it ends the preview, and is returned.
 using TakePreview = std::function<Status(const catalog::Entry& entry)>;
@@ -22,4 +22,4 @@ using TakePreview = std::function<Status(const catalog::Entry& entry)>;
 Status preview_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
                        const selection::Selection& selection, const TakePreview& take);
 
-}  // namespace sluice::runtime
+}  // namespace sluice::gather

@@ -11,7 +11,7 @@
 #include "control/selection/file_part.h"
 #include "dataplane/base/error.h"
 
-namespace sluice::runtime {
+namespace sluice::gather {
 
 // Of the file only this is the object; its zeros are bytes like any, since an earlier try may have put others
 // there.
@@ -20,4 +20,4 @@ Status take_part(const selection::FilePart& wished, catalog::File* file);
 Status check_one_file(const exports::Exports& exports, const std::vector<std::string>& paths,
                       const selection::Choice& choice);
 
-}  // namespace sluice::runtime
+}  // namespace sluice::gather

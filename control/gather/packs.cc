@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/runtime/packs.h"
+#include "control/gather/packs.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 
+#include "control/exports/as_user.h"
 #include "control/exports/beneath.h"
 #include "control/exports/file_state.h"
 #include "control/exports/temporary.h"
@@ -20,7 +21,7 @@
 #include "dataplane/base/progress.h"
 #include "dataplane/crc/crc.h"
 
-namespace sluice::runtime {
+namespace sluice::gather {
 namespace {
 
 using catalog::Entry;
@@ -79,6 +80,8 @@ Error no_memory(int reason) {
           fmt::format("no memory for a pack of small files: {}; free some", std::strerror(reason))};
 }
 
+Error no_pack() { return {ErrorCode::kResources, "what was handed over as the memory of a pack is none"}; }
+
 Result<std::span<uint8_t>> map(int fd, uint64_t bytes) {
   void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) return no_memory(errno);
@@ -126,12 +129,33 @@ Failure look_at(const exports::SourceTree& tree, const Entry& entry) {
   return as_listed(info, entry) ? Failure::kNone : Failure::kChanged;
 }
 
+// What comes is judged here; the process of the user has what is then left to do.
+Result<std::shared_ptr<exports::Unpacking>> stage_for_user(
+    const exports::Exports& exports, exports::UserTrees& trees, const catalog::File& pack,
+    const PackMemory& memory, const std::string& staging, const catalog::AskedNames* asked,
+    const digests::Expected* expected) {
+  exports::UserTrees::Pack wanted{.file = pack, .staging = staging, .expected = {}, .memory_fd = memory.fd()};
+  if (asked != nullptr || expected != nullptr) {
+    const Result<tree::Index> index = tree::read_index(memory.bytes());
+    if (!index) return index.error();
+    if (Status status = exports::check_wanted(*index, asked, pack.keep, pack.pack.members); !status)
+      return status.error();
+    for (const Entry& entry : index->entries) {
+      const auto listed =
+          expected == nullptr ? digests::Expected::const_iterator() : expected->find(entry.path);
+      if (expected != nullptr && listed != expected->end()) wanted.expected.insert(*listed);
+    }
+  }
+  return trees.stage(exports.peer(), std::move(wanted));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<PackMemory>> PackMemory::make(uint64_t bytes) {
   UniqueFd fd(::memfd_create("sluice-pack", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  // Shorter than it is mapped it never becomes, whatever another process that has it does.
-  if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
+  // Whoever is handed it to read it, as another user, cannot open it to write to it. Shorter than it is
+  // mapped it never becomes, whatever another process that has it does.
+  if (!fd || ::fchmod(fd.get(), 0600) != 0 || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
     return no_memory(errno);
   const Result<std::span<uint8_t>> mapped = map(fd.get(), bytes);
@@ -144,16 +168,35 @@ Result<std::shared_ptr<PackMemory>> PackMemory::adopt(UniqueFd fd, uint64_t byte
   const int seals = fd ? ::fcntl(fd.get(), F_GET_SEALS) : -1;
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(fd.get(), &info) != 0 ||
       static_cast<uint64_t>(info.st_size) != bytes)
-    return Error{ErrorCode::kResources, "what the dataplane has under a pack's number is no pack"};
+    return no_pack();
   const Result<std::span<uint8_t>> mapped = map(fd.get(), bytes);
   if (!mapped) return mapped.error();
   return std::shared_ptr<PackMemory>(new PackMemory(std::move(fd), *mapped));
+}
+
+Result<PackView> PackView::of(int fd, uint64_t bytes) {
+  struct stat info {};
+  const int seals = fd < 0 ? -1 : ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(fd, &info) != 0 ||
+      static_cast<uint64_t>(info.st_size) != bytes || bytes == 0)
+    return no_pack();
+  void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return no_memory(errno);
+  return PackView(std::span(static_cast<uint8_t*>(at), bytes));
+}
+
+PackView::~PackView() {
+  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
 }
 
 PackMemory::~PackMemory() { ::munmap(bytes_.data(), bytes_.size()); }
 
 Result<std::shared_ptr<PackMemory>> fill_pack(const exports::Exports& exports, const catalog::File& pack) {
   if (!pack.pack.list) return Error{ErrorCode::kInternal, "a pack without a list"};
+  if (exports::UserTrees* const trees = exports.trees_of_user(); trees != nullptr) {
+    Result<UniqueFd> filled = trees->fill_pack(exports.peer(), pack);
+    return filled ? PackMemory::adopt(std::move(*filled), pack.size_bytes) : filled.error();
+  }
   Result<std::vector<Entry>> entries = tree::from_bytes(*pack.pack.list);
   if (!entries) return entries.error();
   const Result<std::optional<exports::SourceTree>> found = exports.open_tree(pack.path);
@@ -173,6 +216,8 @@ Result<std::shared_ptr<PackMemory>> fill_pack(const exports::Exports& exports, c
 
 std::vector<catalog::FailedName> names_of_changed(const exports::Exports& exports,
                                                   const catalog::File& pack) {
+  if (exports::UserTrees* const trees = exports.trees_of_user(); trees != nullptr)
+    return trees->names_of_changed(exports.peer(), pack);
   std::vector<catalog::FailedName> first;
   std::vector<catalog::FailedName> others;
   const Result<std::vector<Entry>> entries =
@@ -197,11 +242,20 @@ std::string staging_name(const std::string& session_id, ObjectId object) {
       fmt::format("sluice-{}-{}", session_id.substr(0, kSessionDigits), object.value()));
 }
 
-Result<std::shared_ptr<exports::Unpacker>> stage_pack(const exports::Exports& exports,
-                                                      const catalog::File& pack, const PackMemory& memory,
-                                                      const std::string& staging,
-                                                      const catalog::AskedNames* asked,
-                                                      std::shared_ptr<const digests::Expected> expected) {
+Result<std::shared_ptr<exports::Unpacking>> stage_pack(const exports::Exports& exports,
+                                                       const catalog::File& pack, const PackMemory& memory,
+                                                       const std::string& staging,
+                                                       const catalog::AskedNames* asked,
+                                                       std::shared_ptr<const digests::Expected> expected) {
+  if (exports::UserTrees* const trees = exports.trees_of_user(); trees != nullptr)
+    return stage_for_user(exports, *trees, pack, memory, staging, asked, expected.get());
+  return stage_here(exports, pack, memory.bytes(), staging, asked, std::move(expected));
+}
+
+Result<std::shared_ptr<exports::Unpacking>> stage_here(
+    const exports::Exports& exports, const catalog::File& pack, std::span<const uint8_t> bytes,
+    const std::string& staging, const catalog::AskedNames* asked,
+    std::shared_ptr<const digests::Expected> expected, mode_t umask) {
   Result<exports::DestinationTree> tree = exports.open_destination_tree(pack.path, pack.keep);
   if (!tree) return tree.error();
   auto unpacker =
@@ -211,9 +265,10 @@ Result<std::shared_ptr<exports::Unpacker>> stage_pack(const exports::Exports& ex
                                                                      .keep = pack.keep,
                                                                      .names_max = pack.pack.members,
                                                                      .digests = pack.digests.wanted,
-                                                                     .expected = std::move(expected)});
-  if (Status status = unpacker->stage(memory.bytes(), asked); !status) return status.error();
-  return unpacker;
+                                                                     .expected = std::move(expected),
+                                                                     .umask = umask});
+  if (Status status = unpacker->stage(bytes, asked); !status) return status.error();
+  return std::shared_ptr<exports::Unpacking>(std::move(unpacker));
 }
 
-}  // namespace sluice::runtime
+}  // namespace sluice::gather

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/runtime/part_sources.h"
+#include "control/gather/part_sources.h"
 
 #include <utility>
 
-#include "control/runtime/sources.h"
+#include "control/gather/sources.h"
 #include "dataplane/base/text.h"
 
-namespace sluice::runtime {
+namespace sluice::gather {
 
 Status take_part(const selection::FilePart& wished, catalog::File* file) {
   if (!selection::is_part(wished)) return {};
@@ -33,4 +33,4 @@ Status check_one_file(const exports::Exports& exports, const std::vector<std::st
   return tree->has_value() ? Status(wrong(base::printable(paths.front()))) : Status();
 }
 
-}  // namespace sluice::runtime
+}  // namespace sluice::gather

@@ -14,6 +14,10 @@
 #include "dataplane/base/error.h"
 
 namespace sluice::runtime {
+class ListReader;
+}
+
+namespace sluice::gather {
 
 // Told of what the paths of a request lead to, one after the other; an error ends it.
 class SourceVisitor {
@@ -29,12 +33,11 @@ Status visit_sources(const exports::Exports& exports, const std::vector<std::str
                      const selection::Choice& choice, SourceVisitor& visitor);
 Error nothing_to_send(const selection::Choice& choice);
 
-class ListReader;
 struct OpenSources {
   std::vector<catalog::File> files;
   // One for each; nothing where bytes are generated, and of files that were not to be kept open.
   std::vector<std::shared_ptr<exports::SourceFile>> open;
-  std::shared_ptr<ListReader> rest;  // there may be more (list_reader.h)
+  std::shared_ptr<runtime::ListReader> rest;  // there may be more
 };
 
 // Takes what is found while more is looked for. An error ends that.
@@ -67,4 +70,4 @@ Result<std::shared_ptr<exports::SourceFile>> reopen_source(const exports::Export
 // "memory:10G" -> bytes; nothing when the source is a path; kUsage when the size is wrong.
 Result<std::optional<uint64_t>> parse_memory_source(std::string_view source);
 
-}  // namespace sluice::runtime
+}  // namespace sluice::gather

@@ -8,11 +8,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "control/catalog/asked_names.h"
 #include "control/catalog/catalog.h"
@@ -21,7 +24,7 @@
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
 
-namespace sluice::runtime {
+namespace sluice::gather {
 
 // Threads of the pool of packs, on so many cores: each pack waits for its disk twice
 // (control/exports/unpack.h), and has a core to itself in between. No session has more than 16 open
@@ -49,6 +52,22 @@ class PackMemory {
   const std::span<uint8_t> bytes_;
 };
 
+// The memory of a pack, as whoever only reads it has it.
+class PackView {
+ public:
+  // kResources unless it is that of so many bytes.
+  static Result<PackView> of(int fd, uint64_t bytes);
+  PackView(PackView&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  PackView& operator=(PackView&&) = delete;
+  ~PackView();
+
+  std::span<const uint8_t> bytes() const { return bytes_; }
+
+ private:
+  explicit PackView(std::span<uint8_t> bytes) : bytes_(bytes) {}
+  std::span<uint8_t> bytes_;
+};
+
 // Reads the files of a pack, as its list says. What is not as it was listed is in the pack as a failure.
 Result<std::shared_ptr<PackMemory>> fill_pack(const exports::Exports& exports, const catalog::File& pack);
 
@@ -59,10 +78,15 @@ std::vector<catalog::FailedName> names_of_changed(const exports::Exports& export
 std::string staging_name(const std::string& session_id, ObjectId object);
 // Under `pack.path`. `asked`: which names may come, where this node asked for them; nullptr: any. `expected`:
 // what a list of this node wants of them.
-Result<std::shared_ptr<exports::Unpacker>> stage_pack(const exports::Exports& exports,
-                                                      const catalog::File& pack, const PackMemory& memory,
-                                                      const std::string& staging,
-                                                      const catalog::AskedNames* asked,
-                                                      std::shared_ptr<const digests::Expected> expected);
+Result<std::shared_ptr<exports::Unpacking>> stage_pack(const exports::Exports& exports,
+                                                       const catalog::File& pack, const PackMemory& memory,
+                                                       const std::string& staging,
+                                                       const catalog::AskedNames* asked,
+                                                       std::shared_ptr<const digests::Expected> expected);
+// By this process itself. `umask`: bits of modes that no name gets.
+Result<std::shared_ptr<exports::Unpacking>> stage_here(
+    const exports::Exports& exports, const catalog::File& pack, std::span<const uint8_t> bytes,
+    const std::string& staging, const catalog::AskedNames* asked,
+    std::shared_ptr<const digests::Expected> expected, mode_t umask = 0);
 
-}  // namespace sluice::runtime
+}  // namespace sluice::gather

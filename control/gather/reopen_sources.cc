@@ -1,9 +1,9 @@
 // The files of a source, opened again: each has to be as it was.
 // SPDX-License-Identifier: Apache-2.0
-#include "control/runtime/sources.h"
+#include "control/gather/sources.h"
 #include "dataplane/base/progress.h"
 
-namespace sluice::runtime {
+namespace sluice::gather {
 
 Result<std::shared_ptr<exports::SourceFile>> reopen_source(const exports::Exports& exports,
                                                            const catalog::File& known) {
@@ -33,4 +33,4 @@ ReopenedSources reopen_sources(const exports::Exports& exports, const OpenSource
   return all;
 }
 
-}  // namespace sluice::runtime
+}  // namespace sluice::gather

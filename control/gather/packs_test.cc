@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/runtime/packs.h"
+#include "control/gather/packs.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@
 #include <functional>
 
 #include "control/exports/times.h"
-#include "control/runtime/sources.h"
+#include "control/gather/sources.h"
 #include "control/tree/pack.h"
 
-namespace sluice::runtime {
+namespace sluice::gather {
 namespace {
 
 namespace fs = std::filesystem;
@@ -270,4 +270,4 @@ TEST_F(PacksTest, AFileThatIsMadeWhileItIsReadIsNamedAndNotSentEmpty) {
 }
 
 }  // namespace
-}  // namespace sluice::runtime
+}  // namespace sluice::gather

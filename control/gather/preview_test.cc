@@ -1,6 +1,6 @@
 // What a selection leaves of sources, and what a preview tells of them.
 // SPDX-License-Identifier: Apache-2.0
-#include "control/runtime/preview.h"
+#include "control/gather/preview.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,10 +11,10 @@
 #include <fstream>
 #include <map>
 
-#include "control/runtime/sources.h"
+#include "control/gather/sources.h"
 #include "control/tree/pack.h"
 
-namespace sluice::runtime {
+namespace sluice::gather {
 namespace {
 
 namespace fs = std::filesystem;
@@ -132,4 +132,4 @@ TEST_F(SelectedSources, APreviewTellsWhatMayNotBeRead) {
 }
 
 }  // namespace
-}  // namespace sluice::runtime
+}  // namespace sluice::gather

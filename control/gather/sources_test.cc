@@ -1,6 +1,6 @@
 // In which order a tree's packs and large files travel.
 // SPDX-License-Identifier: Apache-2.0
-#include "control/runtime/sources.h"
+#include "control/gather/sources.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace sluice::runtime {
+namespace sluice::gather {
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,4 +153,4 @@ TEST_F(SourcesTest, OnlySoManyFilesStayOpenAndTheOthersAreFoundAgain) {
 }
 
 }  // namespace
-}  // namespace sluice::runtime
+}  // namespace sluice::gather

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/runtime/sources.h"
+#include "control/gather/sources.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,11 @@
 #include <variant>
 
 #include "control/async/clock.h"
+#include "control/exports/as_user.h"
 #include "control/exports/holes.h"
 #include "control/exports/owners.h"
 #include "control/exports/xattrs.h"
-#include "control/runtime/part_sources.h"
+#include "control/gather/part_sources.h"
 #include "control/selection/choice.h"
 #include "control/tree/packer.h"
 #include "control/words/failures.h"
@@ -20,7 +21,7 @@
 #include "dataplane/base/check.h"
 #include "dataplane/base/text.h"
 
-namespace sluice::runtime {
+namespace sluice::gather {
 namespace {
 
 Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
@@ -314,6 +315,25 @@ Status visit(const std::string& path, Found found, SourceVisitor& visitor) {
   return visitor.file(path, std::get<exports::SourceFile>(std::move(found)));
 }
 
+// As open_sources(), by the process of a user. Its files are opened when their turn comes.
+Result<OpenSources> sources_of_user(const exports::Exports& exports, exports::UserTrees& trees,
+                                    const exports::UserTrees::Wish& wish, SourceSink* sink) {
+  const auto found = [](std::vector<catalog::File> files) {
+    OpenSources part{.files = std::move(files), .open = {}, .rest = nullptr};
+    part.open.resize(part.files.size());
+    return part;
+  };
+  const exports::UserTrees::Take take{.go_on = [sink] { return sink == nullptr ? Status() : sink->go_on(); },
+                                      .part =
+                                          [sink, &found](std::vector<catalog::File> files) {
+                                            DCHECK(sink != nullptr, "parts come to whoever asked for them");
+                                            return sink->take(found(std::move(files)));
+                                          }};
+  Result<std::vector<catalog::File>> rest = trees.list(exports.peer(), wish, take);
+  if (!rest) return rest.error();
+  return found(std::move(*rest));
+}
+
 }  // namespace
 
 Result<std::optional<uint64_t>> parse_memory_source(std::string_view source) {
@@ -354,6 +374,14 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
                                  const selection::Selection& selection, SourceSink* sink,
                                  const std::vector<catalog::File>& known, size_t kept_open,
                                  std::shared_ptr<const digests::Expected> expected) {
+  if (exports::UserTrees* const trees = exports.trees_of_user(); trees != nullptr)
+    return sources_of_user(exports, *trees,
+                           {.paths = paths,
+                            .selection = selection,
+                            .known = known,
+                            .expected = std::move(expected),
+                            .by_parts = sink != nullptr},
+                           sink);
   const Result<selection::Choice> choice = selection::Choice::make(selection);
   if (!choice) return choice.error();
   Result<tree::KnownNames> names = tree::KnownNames::of(known);
@@ -368,4 +396,4 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
   return gathering.finish();
 }
 
-}  // namespace sluice::runtime
+}  // namespace sluice::gather
