@@ -101,16 +101,20 @@ class _Nodes:
     def transfer(self, source, destination, *options, by_wall=False, timeout_s=900, after=None, busy=False):
         """a sends `source` to `destination` of the peer. Counters are read when the session has ended. `busy`: and
         what each chunk took of a worker's time."""
-        command = [*self.client_prefix, *self.a.command("send", source, f"{self.peer}:{destination}",
-                                                        *options, "--json", "--quiet")]  # fmt: skip
+        return self.transfer_words(["send", source, f"{self.peer}:{destination}"], *options, by_wall=by_wall, timeout_s=timeout_s,
+                                   after=after, busy=busy)  # fmt: skip
+
+    def transfer_words(self, words, *options, by_wall=False, timeout_s=900, after=None, busy=False):
+        """The same of any command of a: send or get, and what of where."""
+        command = [*self.client_prefix, *self.a.command(*words, *options, "--json", "--quiet")]
         busy_before = self.busy_ns() if busy else []
         meter = Meter(self.pids()).start()
         finished = timed(command, timeout_s, after)
         figures = meter.stop(finished)
         if finished.timed_out:
-            raise LabError(f"sluice send {source}: not ended after {timeout_s:g} s; the daemons' logs tell more")
+            raise LabError(f"sluice {' '.join(map(str, words))}: not ended after {timeout_s:g} s; the daemons' logs tell more")
         if finished.status != 0:
-            raise LabError(f"sluice send {source} {' '.join(map(str, options))}: exit {finished.status}: "
+            raise LabError(f"sluice {' '.join(map(str, [*words, *options]))}: exit {finished.status}: "
                            f"{_reason(finished)}")  # fmt: skip
         session = json.loads(finished.stdout.strip().splitlines()[-1])
         out = sample(session, finished, figures, by_wall, whole=not self.real)
