@@ -118,6 +118,8 @@ void add_summary(const transfer::Summary& summary, api::Session* session) {
   session->set_wire(summary.device);
   session->set_parity(summary.parity);
   session->set_decoded_chunks(summary.decoded_chunks);
+  session->set_compressed_bytes(summary.compressed_bytes);
+  session->set_compressed_wire_bytes(summary.compressed_wire_bytes);
   session->set_digest_s(static_cast<double>(summary.digest_ns) * kPerNs);
 }
 
@@ -299,7 +301,8 @@ api::Session to_api(const transfer::View& view) {
   if (view.sizes.law.per_byte > 0) session.set_loss_length_bytes(1 / view.sizes.law.per_byte);
   session.set_crc(view.crc);
   session.set_protection(view.protection);
-  session.set_fec(view.fec);
+  session.set_fec(view.extras.fec);
+  session.set_compress(view.extras.compress);
   session.set_rate_limit_bps(view.rate.limit_bps);
   session.set_rate_mode(view.rate.mode);
   if (view.rate.condition) session.set_rate_state(std::string(rate::condition_name(*view.rate.condition)));

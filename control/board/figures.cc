@@ -63,6 +63,8 @@ void FlowFigures::add(const FlowState& state) {
   retransmitted_chunks += read(state.retransmitted_chunks) + read(state.repaired_chunks);
   extra.parity.symbols += read(state.parity);
   extra.parity.decoded_chunks += read(state.decoded_chunks);
+  extra.compression.bytes += read(state.compressed_bytes);
+  extra.compression.wire_bytes += read(state.compressed_wire_bytes);
   extra.echoes.add({.sent = read(state.echoes),
                     .came = read(state.echoes_came),
                     .wrong = read(state.echoes_wrong),
@@ -116,6 +118,8 @@ void FlowFigures::add(const FlowFigures& other) {
   retransmitted_chunks += other.retransmitted_chunks;
   extra.parity.symbols += other.extra.parity.symbols;
   extra.parity.decoded_chunks += other.extra.parity.decoded_chunks;
+  extra.compression.bytes += other.extra.compression.bytes;
+  extra.compression.wire_bytes += other.extra.compression.wire_bytes;
   extra.echoes.add(other.extra.echoes);
   duplicate_chunks += other.duplicate_chunks;
   late_chunks += other.late_chunks;

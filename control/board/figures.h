@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -57,8 +58,16 @@ struct EchoFigures {
   void add(const EchoFigures& other);
 };
 
-// A flow counts its datagrams that carry no chunks.
+// Extents that travelled compressed: what they hold, and what they were on the wire.
+struct CompressionFigures {
+  uint64_t bytes = 0;
+  uint64_t wire_bytes = 0;
+  uint64_t saved_bytes() const { return bytes - std::min(bytes, wire_bytes); }
+};
+
+// A flow counts its datagrams that carry no chunks, and what travels compressed.
 struct ExtraFigures {
+  CompressionFigures compression;
   ParityFigures parity;
   EchoFigures echoes;
 };
@@ -93,6 +102,9 @@ struct FlowFigures {
 
   // A source counts here the datagrams that have a tx_seq.
   uint64_t sent() const { return chunks + retransmitted_chunks + extra.parity.symbols; }
+  // As `bytes`, of what lies in files: what travels compressed counts there with what it holds, when all of
+  // its extent has been sent, or restored.
+  uint64_t plain_bytes() const { return bytes + extra.compression.saved_bytes(); }
   void add(const FlowState& state);
   void add(const FlowFigures& other);
   rate::PathReport report() const;  // what a rate controller is told

@@ -92,6 +92,12 @@ Json echoes_json(const Echoes& echoes) {
            })}};
 }
 
+void add_compression(const Session& s, Json* out) {
+  (*out)["compress"] = s.compress();
+  (*out)["compressed_bytes"] = s.compressed_bytes();
+  (*out)["compressed_wire_bytes"] = s.compressed_wire_bytes();
+}
+
 Json session_fields(const Session& s) {
   Json out = {{"id", s.id()},
               {"state", state_name(s)},
@@ -149,6 +155,7 @@ Json session_fields(const Session& s) {
               {"expected_end_unix_ns", s.expected_end_unix_ns()},
               {"late_s", s.late_s()}};
   if (s.has_deadline_chance_percent()) out["deadline_chance_percent"] = s.deadline_chance_percent();
+  add_compression(s, &out);
   out["sizes"] = each(s.sizes(), chunk_size_json);
   out["bottleneck"] = bottleneck_json(s.bottleneck());
   out["causes"] = each(s.causes(), bottleneck_json);

@@ -141,6 +141,8 @@ transfer::Summary summary_of(const Summary& from) {
                        .bytes_resent = from.bytes_resent(),
                        .device = from.device(),
                        .parity = from.parity(),
+                       .compressed_bytes = from.compressed_bytes(),
+                       .compressed_wire_bytes = from.compressed_wire_bytes(),
                        .decoded_chunks = from.decoded_chunks()};
   for (const CauseRow& row : from.causes()) {
     to.causes.push_back({.cause = verdict::cause_of(row.cause()),

@@ -68,6 +68,8 @@ void put(const transfer::Summary& from, Summary* to) {
   to->set_device(from.device);
   to->set_parity(from.parity);
   to->set_decoded_chunks(from.decoded_chunks);
+  to->set_compressed_bytes(from.compressed_bytes);
+  to->set_compressed_wire_bytes(from.compressed_wire_bytes);
   to->set_digest_ns(from.digest_ns);
   for (const verdict::Tally::Row& row : from.causes) {
     CauseRow* const one = to->add_causes();

@@ -42,7 +42,7 @@ template <> struct Count<transfer::SignedMove> : Fields<3> {};
 template <> struct Count<transfer::Record> : Fields<18> {};
 template <> struct Count<transfer::Request> : Fields<8> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
-template <> struct Count<transfer::Summary> : Fields<19> {};
+template <> struct Count<transfer::Summary> : Fields<21> {};
 template <> struct Count<transfer::User> : Fields<2> {};
 template <> struct Count<transfer::LocalFiles> : Fields<3> {};
 template <> struct Count<verdict::Point> : Fields<3> {};
@@ -133,6 +133,8 @@ inline transfer::Summary sample_summary() {
           .bytes_resent = 12,
           .device = "net_memif0",
           .parity = 15,
+          .compressed_bytes = 18,
+          .compressed_wire_bytes = 19,
           .decoded_chunks = 16,
           .causes = {{.cause = verdict::Cause::kNetwork, .held_ns = 1ULL << 50, .evidence = {"loss"}}},
           .history = {{.length_ns = 1ULL << 51, .bytes = 1ULL << 52, .cause = verdict::Cause::kLimit}},

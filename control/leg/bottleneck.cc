@@ -73,8 +73,9 @@ void Bottleneck::judge(const Job& job, const LaneSet& lanes, uint64_t now_ns) {
     now_ = verdict::judge(receiver_sight(before_.figures, figures, here));
   }
   tally_.add(now_, interval_ns);
-  history_.add(
-      {.length_ns = interval_ns, .bytes = grown(before_.figures.bytes, figures.bytes), .cause = now_.cause});
+  history_.add({.length_ns = interval_ns,
+                .bytes = grown(before_.figures.plain_bytes(), figures.plain_bytes()),
+                .cause = now_.cause});
   advice_bps_ = 0;
   before_ = mark(lanes, now_ns);
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "control/leg/codes.h"
+#include "control/leg/compression.h"
 
 namespace sluice::transfer {
 namespace {
@@ -106,8 +107,9 @@ board::FlowConfig LaneSet::config(const Lane& lane, const Agreement& agreement, 
   config.expected_loss_percent = static_cast<uint8_t>(std::min(agreement.expected_loss_ppm / 10'000, 95U));
   config.reach = agreement.reach;
   config.codes = codes_of(agreement.abilities);
-  config.parity = agreement.abilities.has(Ability::kParityDemanded) ? board::Parity::kWhereLost
-                                                                    : board::Parity::kWhereItPays;
+  config.choice.parity = agreement.abilities.has(Ability::kParityDemanded) ? board::Parity::kWhereLost
+                                                                           : board::Parity::kWhereItPays;
+  config.choice.compress = compress_of(agreement.abilities);
   if (agreement.abilities.has(Ability::kEchoes)) {
     config.echoes = role == Role::kSource ? echoes_ : wire::kEchoesMax;
     config.echo_bytes = static_cast<uint16_t>(std::min(echo_bytes_, agreement.chunk_bytes));

@@ -9,6 +9,7 @@
 
 #include "control/board/flow_table.h"
 #include "control/leg/codes.h"
+#include "control/leg/compression.h"
 #include "control/words/bounds.h"
 #include "dataplane/core/host_address.h"
 
@@ -85,6 +86,10 @@ bool demands_parity(const Specification& spec) {
   return spec.abilities.has(Ability::kParityDemanded) && !spec.discard;
 }
 
+bool demands_compression(const Specification& spec) {
+  return spec.abilities.has(Ability::kCompressDemanded) && !spec.discard;
+}
+
 // A source that sends everything cannot be one of several.
 Status check_parts(const Specification& spec, const SpecificationSet& set) {
   const bool demanded = spec.abilities.has(Ability::kParts) && spec.role == OfferedRole::kDestination;
@@ -120,6 +125,7 @@ Status check_digests(const Specification& spec, const SpecificationSet& set) {
 
 Status check_demands(const Specification& spec, const SpecificationSet& set) {
   Status status = check_parts(spec, set);
+  if (status) status = check_compression(spec.abilities & set.abilities, demands_compression(spec));
   if (status) status = check_echoes(spec, set);
   if (status) status = check_ranges(spec, set);
   return status ? check_digests(spec, set) : status;
@@ -225,7 +231,7 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   const Result<AbilitySet> coded =
       want_codes(spec.abilities, discard ? options::Fec::kOff : options.fec, port.codes);
   if (!coded) return coded.error();
-  spec.abilities = *coded;
+  spec.abilities = want_compression(*coded, discard ? options::Compress::kOff : options.compress);
   spec.protection = static_cast<uint32_t>(std::max(options.protection, abilities.protection));
   return spec;
 }
@@ -279,10 +285,13 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
   set.queue_datagrams = port.queue_datagrams;
   set.abilities =
       with_codes_here(spec.abilities & AbilitySet::all(), spec.discard ? 0 : abilities.port.codes);
+  if (spec.discard) set.abilities = without_compression(set.abilities);
   if (spec.role != OfferedRole::kDestination) set.abilities.set(Ability::kParts, false);
   set.abilities.set(Ability::kEchoes, echoes);
   if (spec.role != OfferedRole::kSource) set.abilities.set(Ability::kDigests, false);
   if (Status status = check_codes(set.abilities, demands_parity(spec)); !status) return status.error();
+  if (Status status = check_compression(set.abilities, demands_compression(spec)); !status)
+    return status.error();
   set.protection = std::max(spec.protection, static_cast<uint32_t>(abilities.protection));
   return set;
 }

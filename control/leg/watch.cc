@@ -6,7 +6,7 @@ namespace sluice::transfer {
 void Watch::start(const Job& job, const board::FlowFigures& figures, uint64_t now_ns) {
   meter_ = leg_meter_ = {};
   meter_.sample(job.bytes_done(), now_ns);
-  leg_meter_.sample(figures.bytes, now_ns);
+  leg_meter_.sample(figures.plain_bytes(), now_ns);
   before_ = figures;
   waiting_for_.clear();
   moved_ns_ = looked_ns_ = now_ns;
@@ -15,7 +15,7 @@ void Watch::start(const Job& job, const board::FlowFigures& figures, uint64_t no
 bool Watch::look(const Job& job, const board::FlowFigures& figures, uint64_t now_ns) {
   if (now_ns - looked_ns_ < kIntervalNs) return false;
   meter_.sample(job.bytes_done(), now_ns);
-  leg_meter_.sample(figures.bytes, now_ns);
+  leg_meter_.sample(figures.plain_bytes(), now_ns);
   waiting_for_ = bottleneck_.arrival().waiting_for();
   if (waiting_for_.empty() && job.has_end())
     waiting_for_ = job.end()->waiting_for(before_, figures, now_ns - looked_ns_, now_ns);

@@ -24,7 +24,7 @@ board::FlowConfig opened_flow(const World& world) {
   EXPECT_FALSE(opened.empty());
   for (const board::FlowConfig& flow : opened) {
     EXPECT_EQ(flow.codes, opened.front().codes);
-    EXPECT_EQ(flow.parity, opened.front().parity);
+    EXPECT_EQ(flow.choice.parity, opened.front().choice.parity);
   }
   return opened.empty() ? board::FlowConfig() : opened.front();
 }
@@ -39,19 +39,19 @@ TEST(FecOfATransfer, FlowsMayUseWhatTheOperatorAllowed) {
     World demanded(with_fec(role, Fec::kReedSolomon));
     demanded.start();
     EXPECT_EQ(opened_flow(demanded).codes, board::kCodeReedSolomon);
-    EXPECT_EQ(opened_flow(demanded).parity, board::Parity::kWhereLost);
-    EXPECT_EQ(demanded.transfer().view(demanded.now_ns).fec, "rs");
+    EXPECT_EQ(opened_flow(demanded).choice.parity, board::Parity::kWhereLost);
+    EXPECT_EQ(demanded.transfer().view(demanded.now_ns).extras.fec, "rs");
 
     World free(with_fec(role, Fec::kAuto));
     free.start();
     EXPECT_EQ(opened_flow(free).codes, board::kCodesKnown);
-    EXPECT_EQ(opened_flow(free).parity, board::Parity::kWhereItPays);
-    EXPECT_EQ(free.transfer().view(free.now_ns).fec, "auto");
+    EXPECT_EQ(opened_flow(free).choice.parity, board::Parity::kWhereItPays);
+    EXPECT_EQ(free.transfer().view(free.now_ns).extras.fec, "auto");
 
     World off(with_fec(role, Fec::kOff));
     off.start();
     EXPECT_EQ(opened_flow(off).codes, 0);
-    EXPECT_EQ(off.transfer().view(off.now_ns).fec, "off");
+    EXPECT_EQ(off.transfer().view(off.now_ns).extras.fec, "off");
   }
 }
 
@@ -69,7 +69,7 @@ TEST(FecOfATransfer, WhoeverIsCalledDoesWhatTheCallerDemands) {
     };
     world.start();
     EXPECT_EQ(opened_flow(world).codes, board::kCodeRaptorQ);
-    EXPECT_EQ(opened_flow(world).parity, board::Parity::kWhereLost);
+    EXPECT_EQ(opened_flow(world).choice.parity, board::Parity::kWhereLost);
   }
 }
 

@@ -53,10 +53,12 @@ Pace::Sight Transfer::sight(uint64_t now_ns) const {
   const Leg& leg = shown_leg();
   const board::FlowFigures figures = job_.legs.figures();
   const uint64_t total = job_.has_end() ? job_.bytes_total() : job_.request ? job_.request->source_bytes : 0;
-  Pace::Sight sight{.stage = pace_stage(),
-                    .size_known = job_.has_end() || total != 0,
-                    .bytes_arrived = job_.source() != nullptr ? figures.peer_bytes_received : figures.bytes,
-                    .unix_now_ns = unix_ns(now_ns)};
+  Pace::Sight sight{
+      .stage = pace_stage(),
+      .size_known = job_.has_end() || total != 0,
+      .bytes_arrived = (job_.source() != nullptr ? figures.peer_bytes_received : figures.bytes) +
+                       figures.extra.compression.saved_bytes(),
+      .unix_now_ns = unix_ns(now_ns)};
   const bool generated = (job_.terms && job_.terms->discard) || (job_.request && is_generated(*job_.request));
   uint64_t cap_bps = this->cap_bps();
   uint32_t chunk_bytes = leg.agreement().chunk_bytes;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "control/leg/codes.h"
+#include "control/leg/compression.h"
 #include "control/transfer/transfer.h"
 
 namespace sluice::transfer {
@@ -84,6 +85,10 @@ void note_fallback(const Leg& leg, verdict::Verdict* verdict) {
                                        port.fallback_for, port.fallback_reason));
 }
 
+ExtrasView extras_of(AbilitySet abilities) {
+  return {.fec = std::string(fec_name(abilities)), .compress = std::string(compress_name(abilities))};
+}
+
 }  // namespace
 
 Summary Transfer::summary(const board::FlowFigures& all, uint64_t now_ns) const {
@@ -101,6 +106,8 @@ Summary Transfer::summary(const board::FlowFigures& all, uint64_t now_ns) const 
   summary.no_room = before_.no_room + all.no_room;
   summary.parity = before_.parity + all.extra.parity.symbols;
   summary.decoded_chunks = before_.decoded_chunks + all.extra.parity.decoded_chunks;
+  summary.compressed_bytes = before_.compressed_bytes + all.extra.compression.bytes;
+  summary.compressed_wire_bytes = before_.compressed_wire_bytes + all.extra.compression.wire_bytes;
   summary.rtt_ns = all.rtt_ns;
   const uint64_t until_ns = times_.ended_ns != 0 ? times_.ended_ns : now_ns;
   summary.elapsed_ns = times_.before_ns + until_ns - times_.started_ns;
@@ -110,7 +117,9 @@ Summary Transfer::summary(const board::FlowFigures& all, uint64_t now_ns) const 
   }
   summary.attempts = attempts_.count;
   if (job_.source() != nullptr) {
-    const uint64_t sent = summary.bytes_sent + summary.retransmits * leg.agreement().chunk_bytes;
+    const uint64_t saved =
+        summary.compressed_bytes - std::min(summary.compressed_bytes, summary.compressed_wire_bytes);
+    const uint64_t sent = summary.bytes_sent + saved + summary.retransmits * leg.agreement().chunk_bytes;
     summary.bytes_resent = sent - std::min(sent, job_.bytes_total());
   }
   summary.device = device_;
@@ -279,7 +288,7 @@ View Transfer::overview(uint64_t now_ns) const {
   }
   if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);
   if (view.lanes != 0) view.protection = wire::protection_name(leg.agreement().protection);
-  if (view.lanes != 0) view.fec = fec_name(leg.agreement().abilities);
+  if (view.lanes != 0) view.extras = extras_of(leg.agreement().abilities);
   view.rate.limit_bps = cap_bps();
   if (view.lanes != 0) view.rate.mode = rate::mode_name(leg.agreement().mode);
   if (const RateSum sum = rate_sum(); sum.known && leg.moving()) {
@@ -341,7 +350,7 @@ View view_of(const Saved& saved) {
     view.chunk_reason = rate::size_reason_name(agreement->chunk_reason);
     view.crc = wire::crc_kind_name(agreement->crc_kind);
     view.protection = wire::protection_name(agreement->protection);
-    view.fec = fec_name(agreement->abilities);
+    view.extras = extras_of(agreement->abilities);
     view.rate.limit_bps = agreement->rate_bps;
     view.rate.mode = rate::mode_name(agreement->mode);
   }

@@ -116,6 +116,12 @@ struct RateView {
   std::optional<rate::Condition> condition;  // at the source, while data moves: what holds it there
 };
 
+// Once they are agreed upon.
+struct ExtrasView {
+  std::string fec;       // "off", "auto", "rs", "raptorq"
+  std::string compress;  // "off", "auto", "zstd"
+};
+
 struct View {
   std::string id;
   ViewState state = ViewState::kNegotiating;
@@ -134,7 +140,7 @@ struct View {
   rate::SizeCurve sizes;     // at a source that measures which brings most
   std::string crc;
   std::string protection;  // of data
-  std::string fec;         // "off", "auto", "rs", "raptorq", once it is agreed upon
+  ExtrasView extras;
   RateView rate;
   BottleneckView bottleneck;
   int64_t started_unix_ns = 0;

@@ -16,18 +16,21 @@
 namespace sluice::transfer {
 
 enum class Ability : uint8_t {
-  kGrowingOffer,    // an offer may grow while data moves (docs/WIRE.md 2.11)
-  kReedSolomon,     // the source may send repair symbols of this erasure code (docs/WIRE.md 1.12)
-  kRaptorQ,         // likewise
-  kParityDemanded,  // it sends them wherever anything is lost; without a code there is no session
-  kParts,           // the source sends only what the destination asks for (docs/WIRE.md 2.1.6)
-  kEchoes,          // the destination reflects echoes (docs/WIRE.md 1.13)
-  kRanges,          // the session is about a part of one file (docs/WIRE.md 2.17)
-  kDigests,         // the destination computes digests of what it stores (docs/WIRE.md 2.18)
+  kGrowingOffer,      // an offer may grow while data moves (docs/WIRE.md 2.11)
+  kReedSolomon,       // the source may send repair symbols of this erasure code (docs/WIRE.md 1.12)
+  kRaptorQ,           // likewise
+  kParityDemanded,    // it sends them wherever anything is lost; without a code there is no session
+  kParts,             // the source sends only what the destination asks for (docs/WIRE.md 2.1.6)
+  kEchoes,            // the destination reflects echoes (docs/WIRE.md 1.13)
+  kRanges,            // the session is about a part of one file (docs/WIRE.md 2.17)
+  kDigests,           // the destination computes digests of what it stores (docs/WIRE.md 2.18)
+  kZstd,              // compressed extents may travel (docs/WIRE.md 1.14)
+  kCompressDemanded,  // the source compresses all that get shorter; without kZstd there is no session
 };
 // In the order of the enumeration: the fields of messages and of the journal that say it.
-inline constexpr auto kAbilityNames = std::to_array<std::string_view>(
-    {"growing_offer", "reed_solomon", "raptorq", "parity_demanded", "parts", "echoes", "ranges", "digests"});
+inline constexpr auto kAbilityNames =
+    std::to_array<std::string_view>({"growing_offer", "reed_solomon", "raptorq", "parity_demanded", "parts",
+                                     "echoes", "ranges", "digests", "zstd", "compress_demanded"});
 
 class AbilitySet {
  public:

@@ -72,6 +72,8 @@ struct Summary {
   uint64_t bytes_resent = 0;
   std::string device;
   uint64_t parity = 0;                      // repair symbols that were sent, or that came
+  uint64_t compressed_bytes = 0;            // that travelled compressed, at a source: were sent so
+  uint64_t compressed_wire_bytes = 0;       // and as how many
   uint64_t decoded_chunks = 0;              // of `chunks`, at a destination: lost ones that were made of them
   std::vector<verdict::Tally::Row> causes;  // what held it, and for how long
   std::vector<verdict::Point> history;

@@ -19,12 +19,14 @@ static_assert(SLUICE_BYTES(FlowConfig, 112) && SLUICE_AT(FlowConfig, flow_id, 0)
               SLUICE_AT(FlowConfig, udp_checksum, 90) && SLUICE_AT(FlowConfig, expected_loss_percent, 91) &&
               SLUICE_AT(FlowConfig, reach, 92) && SLUICE_AT(FlowConfig, log_level, 93) &&
               SLUICE_AT(FlowConfig, peer_queue_datagrams, 94) && SLUICE_AT(FlowConfig, tag, 96) &&
-              SLUICE_AT(FlowConfig, codes, 100) && SLUICE_AT(FlowConfig, parity, 101) &&
-              SLUICE_AT(FlowConfig, echo_bytes, 102) && SLUICE_AT(FlowConfig, echoes, 104));
+              SLUICE_AT(FlowConfig, codes, 100) && SLUICE_AT(FlowConfig, choice, 101) &&
+              SLUICE_AT(FlowConfig, echo_bytes, 104) && SLUICE_AT(FlowConfig, echoes, 108));
+static_assert(SLUICE_BYTES(SenderChoice, 2) && SLUICE_AT(SenderChoice, parity, 0) &&
+              SLUICE_AT(SenderChoice, compress, 1));
 static_assert(SLUICE_BYTES(FlowControl, 32) && SLUICE_AT(FlowControl, rate_bps, 0) &&
               SLUICE_AT(FlowControl, settled_below, 8) && SLUICE_AT(FlowControl, credit_extents, 16) &&
               SLUICE_AT(FlowControl, log_level, 24));
-static_assert(SLUICE_BYTES(FlowState, 520) && SLUICE_AT(FlowState, chunks, 0) &&
+static_assert(SLUICE_BYTES(FlowState, 536) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, bytes, 8) && SLUICE_AT(FlowState, retransmitted_chunks, 16) &&
               SLUICE_AT(FlowState, repaired_chunks, 24) && SLUICE_AT(FlowState, duplicate_chunks, 32) &&
               SLUICE_AT(FlowState, late_chunks, 40) && SLUICE_AT(FlowState, crc_errors, 48) &&
@@ -48,7 +50,9 @@ static_assert(SLUICE_BYTES(FlowState, 520) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, parity, 456) && SLUICE_AT(FlowState, decoded_chunks, 464) &&
               SLUICE_AT(FlowState, echoes, 472) && SLUICE_AT(FlowState, echoes_came, 480) &&
               SLUICE_AT(FlowState, echoes_wrong, 488) && SLUICE_AT(FlowState, echo_bytes_wrong, 496) &&
-              SLUICE_AT(FlowState, echo_copies, 504) && SLUICE_AT(FlowState, echoes_over, 512));
+              SLUICE_AT(FlowState, echo_copies, 504) && SLUICE_AT(FlowState, echoes_over, 512) &&
+              SLUICE_AT(FlowState, compressed_bytes, 520) &&
+              SLUICE_AT(FlowState, compressed_wire_bytes, 528));
 static_assert(SLUICE_BYTES(Gap, 16) && SLUICE_AT(Gap, first, 0) && SLUICE_AT(Gap, count, 8));
 static_assert(SLUICE_BYTES(FlowSlot, 295936) && SLUICE_AT(FlowSlot, config, 0) &&
               SLUICE_AT(FlowSlot, control, 128) && SLUICE_AT(FlowSlot, state, 192) &&

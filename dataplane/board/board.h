@@ -19,7 +19,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 26;
+inline constexpr uint32_t kVersion = 27;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -41,10 +41,19 @@ enum class Reach : uint8_t { kAgreed = 0, kPeerOpens = 1, kWeOpen = 2 };
 // When a sender makes repair symbols before it is asked for any: where that saves time
 // (dataplane/coding/parity_choice.h), or wherever anything is lost.
 enum class Parity : uint8_t { kWhereItPays = 0, kWhereLost = 1 };
+// Which extents a sender compresses: none; those for which that saves time
+// (dataplane/coding/compress_choice.h); or all that get shorter.
+enum class Compress : uint8_t { kOff = 0, kWhereItPays = 1, kAlways = 2 };
 // What a worker notes of a flow, each level what those before it do.
 enum class LogLevel : uint8_t { kOff = 0, kEvents = 1, kPackets = 2 };
 
 // ---- flow slots ------------------------------------------------------------------------------
+
+// What a sender makes of extents. A receiver takes compressed ones unless `compress` is kOff.
+struct SenderChoice {
+  Parity parity = Parity::kWhereItPays;
+  Compress compress = Compress::kOff;
+};
 
 // Written by control before Command kOpenFlow, constant until the worker's kFlowClosed.
 struct FlowConfig {
@@ -74,7 +83,7 @@ struct FlowConfig {
   uint32_t tag = 0;
   uint8_t codes =
       0;  // erasure codes, as bits (dataplane/board/codes.h); tx: that may be used, rx: that are taken
-  Parity parity = Parity::kWhereItPays;  // tx
+  SenderChoice choice;
   // Datagrams that the peer reflects (docs/WIRE.md 1.13). tx: so many are sent before any data, with so many
   // bytes of payload; rx: so many are reflected at most. 0: the flow has none.
   uint16_t echo_bytes = 0;
@@ -146,6 +155,9 @@ struct FlowState {
   std::atomic<uint64_t> echo_bytes_wrong;  // tx: in these
   std::atomic<uint64_t> echo_copies;       // tx: came back once more
   std::atomic<uint64_t> echoes_over;       // tx: 1: none is sent or awaited any more; a level
+  // Extents that travel compressed: tx: whose first pass has left; rx: that were restored and are right.
+  std::atomic<uint64_t> compressed_bytes;       // as they lie in their files
+  std::atomic<uint64_t> compressed_wire_bytes;  // as they travel
 };
 
 // A run of lost tx_seq, composed by control's loss detector, carried by the worker in statuses.

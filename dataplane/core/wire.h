@@ -41,9 +41,11 @@ constexpr bool is_numbered_as_data(Type type) { return type == Type::kData || ty
 enum Flags : uint8_t {
   kFlagRetransmission = 1U << 0,  // these bytes were sent before (fast recovery)
   kFlagRepair = 1U << 1,          // sent because of a NEED; takes no credit
-  kFlagsKnown = kFlagRetransmission | kFlagRepair,
-  kFlagRaptorQ = 1U << 0,  // of parity: by which code; otherwise by Reed-Solomon
-  kFlagsOfParity = kFlagRaptorQ,
+  kFlagCompressed = 1U << 2,      // a chunk of a compressed extent (compressed.h); only where that was agreed
+  kFlagsKnown = kFlagRetransmission | kFlagRepair | kFlagCompressed,
+  kFlagRaptorQ = 1U << 0,       // of parity: by which code; otherwise by Reed-Solomon
+  kFlagOfCompressed = 1U << 2,  // of parity: the extent is compressed
+  kFlagsOfParity = kFlagRaptorQ | kFlagOfCompressed,
   kFlagReflected = 1U << 0,  // of an echo: on its way back
   kFlagsOfEcho = kFlagReflected,
 };

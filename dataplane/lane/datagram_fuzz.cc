@@ -7,6 +7,7 @@
 #include "dataplane/coding/block_digest.h"
 #include "dataplane/coding/block_for_test.h"
 #include "dataplane/coding/block_layout.h"
+#include "dataplane/lane/compressed_for_fuzz.h"
 #include "dataplane/lane/node_for_fuzz.h"
 
 namespace {
@@ -39,6 +40,7 @@ struct World {
   board::Reach reach = board::Reach::kAgreed;
   uint8_t codes = 0;
   bool echoes = false;
+  board::Compress compress = board::Compress::kOff;
   uint64_t now_ns = 1'000'000'000;
   uint64_t next_seq = 0;
   uint64_t status_seq = 0;
@@ -66,7 +68,8 @@ void open_flow(World& world, uint32_t slot, uint64_t flow_id, board::Direction d
   c.direction = direction;
   c.reach = world.reach;
   c.codes = world.codes;
-  c.parity = board::Parity::kWhereLost;
+  c.choice.parity = board::Parity::kWhereLost;
+  c.choice.compress = world.compress;
   if (world.echoes) {
     c.echoes = direction == board::Direction::kRx ? wire::kEchoesMax : 8;
     c.echo_bytes = 100;
@@ -87,7 +90,9 @@ void begin(World& world, fuzz::Input& input) {
   world.echoes = (form & 32) != 0;
   world.codes = (form & 16) != 0 ? board::kCodeReedSolomon : 0;
   const uint32_t direct = (form & 8) != 0 ? uint32_t{board::kObjectDirect} : 0;
-  world.size = 1 + input.take<uint32_t>() % kFileBytes;
+  const auto size = input.take<uint32_t>();
+  world.size = 1 + size % kFileBytes;
+  world.compress = (size & 1U << 31) != 0 ? board::Compress::kAlways : board::Compress::kOff;
   FuzzNode& node = world.node;
   node.open_object(0, 0, board::kObjectWrite | direct, world.size, UniqueFd(::dup(world.destination.get())));
   node.open_object(0, 1, direct, kFileBytes - 100, source_file());
@@ -130,6 +135,24 @@ wire::Status any_status(fuzz::Input& input) {
   return s;
 }
 
+// A chunk of a compressed extent of the file, the same for each extent of its length; with a head that says
+// something else, if that is wanted.
+void fill_compressed(World& world, fuzz::Input& input, uint32_t odd, wire::Header* h,
+                     std::vector<uint8_t>* payload) {
+  const uint64_t extent = input.below(4);
+  if (extent * kExtentBytes >= world.size) return;
+  const auto length =
+      static_cast<uint32_t>(std::min<uint64_t>(kExtentBytes, world.size - extent * kExtentBytes));
+  const Chunks& chunks = compressed_chunks(length, world.chunk_bytes, world.crc_kind);
+  if (chunks.empty()) return;
+  const uint32_t index = input.take<uint8_t>() % chunks.size();
+  *payload = chunks[index];
+  h->offset = extent * kExtentBytes + uint64_t{index} * world.chunk_bytes;
+  h->object = 0;
+  h->flags = static_cast<uint8_t>(h->flags | wire::kFlagCompressed);
+  if (odd & 4) (*payload)[input.take<uint8_t>() % wire::kCompressedHeadBytes] ^= input.take<uint8_t>();
+}
+
 void fill_data(World& world, fuzz::Input& input, uint32_t odd, wire::Header* h,
                std::vector<uint8_t>* payload) {
   h->object = odd & 1 ? static_cast<uint32_t>(input.edge()) : input.below(16) == 0 ? 2 : 0;
@@ -148,6 +171,7 @@ void fill_data(World& world, fuzz::Input& input, uint32_t odd, wire::Header* h,
     std::memcpy(payload->data() + at, &word, 8);
   }
   if (odd & 8) h->flags = input.take<uint8_t>() % 4;
+  if (world.compress != board::Compress::kOff && input.flag()) fill_compressed(world, input, odd, h, payload);
 }
 
 // A repair symbol of what the file should hold, or rubbish that says to be one.

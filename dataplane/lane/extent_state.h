@@ -39,8 +39,9 @@ constexpr bool may_become(TxExtentState from, TxExtentState to) {
 
 enum class RxExtentState : uint8_t {
   kFree,
-  kFilling,  // chunks are put into it
-  kWriting,  // all of them are there, and the disk has the buffer
+  kFilling,    // chunks are put into it
+  kRestoring,  // all of them are there, compressed
+  kWriting,    // its bytes are there, and the disk has the buffer
 };
 
 constexpr bool may_become(RxExtentState from, RxExtentState to) {
@@ -49,7 +50,10 @@ constexpr bool may_become(RxExtentState from, RxExtentState to) {
     case kFree:
       return to == kFilling;
     case kFilling:
-      return to == kWriting || to == kFree;  // free at once: given up, or nothing for a disk to write
+      // free at once: given up, or nothing for a disk to write
+      return to == kRestoring || to == kWriting || to == kFree;
+    case kRestoring:
+      return to == kWriting || to == kFree;  // free at once: the same, and what could not be restored
     case kWriting:
       return to == kFree;
   }

@@ -26,6 +26,7 @@ inline constexpr uint32_t kExtents = 16;
 inline constexpr uint32_t kTxSlot = 3;
 inline constexpr uint32_t kRxSlot = 7;
 inline constexpr uint64_t kStepNs = 20'000;
+inline constexpr size_t kUdpAt = 14 + 20 + 8;  // where a frame's datagram begins: after Ethernet, IPv4, UDP
 
 // Of every flow of these tests.
 inline constexpr seal::Secret kFlowSecret = {7, 1, 4, 9, 2, 2, 8};

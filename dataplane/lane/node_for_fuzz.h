@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dataplane/base/input_for_fuzz.h"
+#include "dataplane/core/compressed.h"
 #include "dataplane/crc/crc.h"
 #include "dataplane/lane/lane_fixture_for_test.h"
 
@@ -159,6 +160,9 @@ class FuzzNode {
     if (header.type == wire::Type::kStatus) {
       wire::Status status;
       fuzz::require(wire::decode_status(payload, &status), "a status sent decodes");
+    } else if (header.type == wire::Type::kData && (header.flags & wire::kFlagCompressed) != 0) {
+      wire::CompressedHead head;
+      fuzz::require(wire::take_head(payload, &head), "a chunk of a compressed extent has a head");
     } else if (header.type == wire::Type::kData) {
       fuzz::require(is_content(header.offset, payload, false) || is_content(header.offset, payload, true),
                     "data sent are the file's at that place");

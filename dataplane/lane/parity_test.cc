@@ -15,8 +15,7 @@ namespace {
 
 constexpr uint32_t kSmall = 512;
 constexpr uint32_t kChunksOfExtent = kExtentBytes / kSmall;
-constexpr size_t kUdpAt = 14 + 20 + 8;  // Ethernet, IPv4, UDP
-constexpr size_t kArpBytes = 60;        // which a sender needs before it sends anything
+constexpr size_t kArpBytes = 60;  // which a sender needs before it sends anything
 
 class Parity : public Lane {
  protected:
@@ -26,7 +25,7 @@ class Parity : public Lane {
     bytes_ = bytes;
     open_flows(wire::CrcKind::kCrc64Ecma, chunk_bytes);
     a_.board().flows[kTxSlot].config.codes = b_.board().flows[kRxSlot].config.codes = codes;
-    a_.board().flows[kTxSlot].config.parity = board::Parity::kWhereLost;
+    a_.board().flows[kTxSlot].config.choice.parity = board::Parity::kWhereLost;
     a_.board().flows[kTxSlot].config.expected_loss_percent = expected_loss_percent;
     a_.board().flows[kTxSlot].control.rate_bps = 1'000'000'000;
   }

@@ -22,6 +22,7 @@ RxSide::RxSide(WorkerResources& resources, uint32_t first, uint32_t extents)
       extents_(extents),
       table_(extents),
       flows_(board::kFlowsMax),
+      restorable_(extents),
       parity_(extents),
       decodable_(4 * extents) {
   const uint32_t chunks_max = resources.port_info.extent_bytes_max / wire::kChunkBytesMin;
@@ -36,6 +37,7 @@ int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const Flow
   if (flows_[flow_slot] != nullptr) return EEXIST;
   if ((config.flow_id & 0xFFFF) != flow_slot || config.credit_extents == 0) return EINVAL;
   if (!prepare_codes(config)) return EOPNOTSUPP;
+  prepare_restoring(config);
   FlowChannel channel;
   const int error = channel.open(resources_, config, secret);
   if (error != 0) return error;
@@ -55,7 +57,7 @@ bool RxSide::close(uint32_t flow_slot, uint32_t tag) {
   if (flow->closing) return meant;
   for (uint32_t i = flow->open.size(); i > 0; --i) {
     Extent& e = extents_[flow->open.at(i - 1)];
-    if (e.state == RxExtentState::kFilling) release(e);
+    if (e.state == RxExtentState::kFilling || e.state == RxExtentState::kRestoring) release(e);
   }
   flow->closing = true;  // only now: the last release would end the flow within this loop
   settle_closed(flow_slot);
@@ -110,7 +112,8 @@ void RxSide::query_missing(const board::Command& c) {
         continue;
       }
       const Extent& e = extents_[index];
-      if (e.state == RxExtentState::kWriting && c.kind == board::CommandKind::kQueryUnwritten) {
+      const bool whole = e.state == RxExtentState::kWriting || e.state == RxExtentState::kRestoring;
+      if (whole && c.kind == board::CommandKind::kQueryUnwritten) {
         report(base, e.length);
         continue;
       }
@@ -120,7 +123,7 @@ void RxSide::query_missing(const board::Command& c) {
            i < e.map.chunks() && events < board::kMissingRunsMax; i = e.map.next_missing(run_end, &run_end)) {
         const uint64_t begin = static_cast<uint64_t>(i) * chunk_bytes;
         report(base + begin,
-               std::min<uint64_t>(static_cast<uint64_t>(run_end) * chunk_bytes, e.length) - begin);
+               std::min<uint64_t>(static_cast<uint64_t>(run_end) * chunk_bytes, e.wire_bytes) - begin);
       }
     }
   }
@@ -154,7 +157,7 @@ void RxSide::give_up(const board::Command& c) {
     for (uint32_t i = flow->open.size(); i > 0; --i) {
       Extent& e = extents_[flow->open.at(i - 1)];
       if (e.object->id != c.object) continue;
-      if (e.state == RxExtentState::kFilling) {
+      if (e.state == RxExtentState::kFilling || e.state == RxExtentState::kRestoring) {
         release(e);
       } else {
         writing_bytes += e.length;
@@ -184,6 +187,7 @@ bool RxSide::pump(uint64_t now_ns) {
   }
   sample_disk(now_ns);
   busy |= decode_next();
+  busy |= restore_next();
   for (const uint32_t index : active_) {
     Flow& flow = *flows_[index];
     if (flow.closing) continue;

@@ -24,6 +24,8 @@ coding::Scheme scheme_of(const wire::Header& h) {
   return (h.flags & wire::kFlagRaptorQ) != 0 ? coding::Scheme::kRaptorQ : coding::Scheme::kReedSolomon;
 }
 
+bool is_of_compressed(const wire::Header& h) { return (h.flags & wire::kFlagOfCompressed) != 0; }
+
 }  // namespace
 
 bool RxSide::prepare_codes(const board::FlowConfig& config) {
@@ -46,7 +48,9 @@ bool RxSide::prepare_codes(const board::FlowConfig& config) {
 void RxSide::on_parity(const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
   Flow* const flow = match(datagram, h, now_ns);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
-  if ((flow->config.codes & code_bit(scheme_of(h))) == 0) return resources_.count(Counter::rx_drop_bad_type);
+  if ((flow->config.codes & code_bit(scheme_of(h))) == 0 ||
+      (is_of_compressed(h) && flow->config.choice.compress == board::Compress::kOff))
+    return resources_.count(Counter::rx_drop_bad_type);
   const auto novelty = flow->arrivals.window.check(h.tx_seq);
   if (novelty != SeqWindow::Novelty::kNew) {
     return resources_.count(novelty == SeqWindow::Novelty::kSeen ? Counter::rx_drop_replayed
@@ -76,13 +80,20 @@ void RxSide::on_parity(const net::RxDatagram& datagram, const wire::Header& h, u
   add(flow->slot.state.parity, 1);
 }
 
-// The header names a block of the object as the flow divides it, and the payload is one of its symbols.
-bool RxSide::is_parity_of(const Object& object, const Flow& flow, const wire::Header& h) {
+// The header names a block of the object as the flow divides it, and the payload is one of its symbols. Of a
+// compressed extent only its chunks tell how it is divided.
+bool RxSide::is_parity_of(const Object& object, const Flow& flow, const wire::Header& h) const {
   const board::FlowConfig& config = flow.config;
   if (object.extent_bytes != config.extent_bytes || h.offset >= object.size ||
       h.offset % config.extent_bytes != 0)
     return false;
-  const uint32_t length = object.extent_length(h.offset / config.extent_bytes);
+  const uint64_t number = h.offset / config.extent_bytes;
+  uint32_t length = object.extent_length(number);
+  if (is_of_compressed(h)) {
+    const uint32_t slot = table_.find({config.session, h.object, number});
+    if (slot == ExtentTable::kNone || !extents_[slot].compressed) return h.length <= config.chunk_bytes;
+    length = extents_[slot].wire_bytes;
+  }
   return h.length == coding::symbol_bytes(length, config.chunk_bytes) &&
          h.block < layout_of(config, chunk_count(length, config.chunk_bytes), scheme_of(h)).blocks();
 }
@@ -92,12 +103,14 @@ board::Counter RxSide::keep_parity(Flow& flow, Object& object, const wire::Heade
                                    const seal::Opened& opened) {
   const ExtentKey key{flow.config.session, h.object, h.offset / flow.config.extent_bytes};
   const ChunkPlace place{.number = key.number, .slot = table_.find(key)};
-  Extent* const e = extent_for(flow, object, place, false);
+  const bool too_early = is_of_compressed(h) && place.slot == ExtentTable::kNone;
+  Extent* const e = too_early ? nullptr : extent_for(flow, object, place, false, std::nullopt);
   if (e == nullptr) {
     add(flow.slot.state.no_buffer_drops, 1);
     return Counter::rx_drop_no_buffer;
   }
   if (!divides_alike(*e, flow)) return Counter::rx_drop_out_of_range;
+  if (e->compressed.has_value() != is_of_compressed(h)) return Counter::kCount;
   if (e->state != RxExtentState::kFilling || e->data == nullptr) return Counter::kCount;
   const uint32_t extent = slot_of(*e) - first_;
   switch (parity_.look(extent, h)) {
@@ -170,7 +183,7 @@ void RxSide::decode_block(Extent& e, uint32_t block) {
   if (here.symbols == 0 || code == nullptr) return;
   const BlockLayout layout = layout_of(flow.config, e.map.chunks(), here.scheme);
   const uint32_t chunk_bytes = flow.config.chunk_bytes;
-  const uint32_t symbol_bytes = coding::symbol_bytes(e.length, chunk_bytes);
+  const uint32_t symbol_bytes = coding::symbol_bytes(e.wire_bytes, chunk_bytes);
   std::array<uint8_t*, Coder::kBlockMax> source;
   std::array<uint32_t, Coder::kRepairMax> missing;
   uint32_t lost = 0;
@@ -178,7 +191,7 @@ void RxSide::decode_block(Extent& e, uint32_t block) {
   const uint32_t count = layout.chunks_of(block);
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t chunk = layout.chunk_at(block, i);
-    last_bytes = chunk_length(e.length, chunk_bytes, chunk);
+    last_bytes = chunk_length(e.wire_bytes, chunk_bytes, chunk);
     source[i] = e.data + size_t{chunk} * chunk_bytes;
     if (!e.map.has(chunk)) {
       if (lost == missing.size()) return;  // NEED brings what is beyond
@@ -204,7 +217,7 @@ void RxSide::decode_block(Extent& e, uint32_t block) {
   if (!right) return resources_.count(Counter::rx_false_parity);  // what is missing comes by NEED, plain
   for (uint32_t i = 0; i < lost; ++i) {
     const uint32_t chunk = layout.chunk_at(block, missing[i]);
-    const uint32_t bytes = chunk_length(e.length, chunk_bytes, chunk);
+    const uint32_t bytes = chunk_length(e.wire_bytes, chunk_bytes, chunk);
     std::copy_n(source[missing[i]], bytes, e.data + size_t{chunk} * chunk_bytes);
     e.chunk_crcs[chunk] = crc::compute(flow.channel.seal().data_kind(), 0, source[missing[i]], bytes);
     e.map.set(chunk);

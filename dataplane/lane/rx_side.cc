@@ -97,6 +97,8 @@ void RxSide::mark_received(Flow& flow, const wire::Header& header, SeqWindow::No
 void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
   Flow* const flow = match(datagram, h, now_ns);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
+  if ((h.flags & wire::kFlagCompressed) != 0 && flow->config.choice.compress == board::Compress::kOff)
+    return resources_.count(Counter::rx_drop_bad_type);
   const auto novelty = flow->arrivals.window.check(h.tx_seq);
   if (flow->is_copy(h)) {
     return resources_.count(novelty == SeqWindow::Novelty::kSeen ? Counter::rx_drop_replayed
@@ -119,18 +121,21 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
     mark_received(*flow, h, novelty);
     return resources_.count(Counter::rx_drop_unknown_object);
   }
-  if (!is_chunk_of(*object, *flow, place, h)) return resources_.count(Counter::rx_drop_out_of_range);
+  std::optional<wire::CompressedHead> compressed;
+  if (!takes_form(h, opened, &compressed) || !is_chunk_of(*object, *flow, place, h, compressed))
+    return resources_.count(Counter::rx_drop_out_of_range);
 
   Extent* extent = nullptr;
   // A stranger may have used the number before: only the bytes that are here count.
   if (!object->has_written(place.number)) {
-    extent = extent_for(*flow, *object, place, (h.flags & wire::kFlagRepair) != 0);
+    extent = extent_for(*flow, *object, place, (h.flags & wire::kFlagRepair) != 0, compressed);
     if (extent == nullptr) {
       add(flow->slot.state.no_buffer_drops, 1);
       return resources_.count(Counter::rx_drop_no_buffer);
     }
     // Control gave two flows of a session different chunks: the extent's map knows only those of the first.
     if (!divides_alike(*extent, *flow)) return resources_.count(Counter::rx_drop_out_of_range);
+    if (!has_form(*flow, *extent, h, compressed)) extent = nullptr;
   }
   resources_.count(Counter::rx_chunks);
   const bool overtaken = h.tx_seq < flow->arrivals.window.end();
@@ -160,9 +165,12 @@ RxSide::ChunkPlace RxSide::place_of(const Flow& flow, const wire::Header& h) con
 uint8_t* RxSide::empty_place(const Flow& flow, const ChunkPlace& place, const wire::Header& h) {
   if (place.slot == ExtentTable::kNone) return nullptr;
   const Extent& e = extents_[place.slot];
+  const bool compressed = (h.flags & wire::kFlagCompressed) != 0;
   if (e.state != RxExtentState::kFilling || e.data == nullptr || !divides_alike(e, flow) ||
-      e.object->mapping != nullptr || !place.begins_chunk || place.at >= e.length ||
-      h.length != chunk_length(e.length, flow.config.chunk_bytes, place.chunk) || e.map.has(place.chunk)) {
+      compressed != e.compressed.has_value() || (e.object->mapping != nullptr && !compressed) ||
+      !place.begins_chunk || place.at >= e.wire_bytes ||
+      h.length != chunk_length(e.wire_bytes, flow.config.chunk_bytes, place.chunk) ||
+      e.map.has(place.chunk)) {
     return nullptr;
   }
   return e.data + place.at;
@@ -178,17 +186,26 @@ Object* RxSide::wanted_object(Flow& flow, uint32_t id) const {
 
 // The header names exactly one chunk of the object, as the flow divides it.
 bool RxSide::is_chunk_of(const Object& object, const Flow& flow, const ChunkPlace& place,
-                         const wire::Header& h) {
+                         const wire::Header& h, const std::optional<wire::CompressedHead>& compressed) {
   const board::FlowConfig& config = flow.config;
-  return object.extent_bytes == config.extent_bytes && h.offset < object.size && place.begins_chunk &&
-         h.length != 0 &&
-         h.length == chunk_length(object.extent_length(place.number), config.chunk_bytes, place.chunk);
+  if (object.extent_bytes != config.extent_bytes || h.offset >= object.size || !place.begins_chunk ||
+      h.length == 0)
+    return false;
+  uint32_t bytes = object.extent_length(place.number);
+  if (compressed) {
+    if (compressed->wire_bytes >= bytes || place.at >= compressed->wire_bytes ||
+        !wire::are_chunks(compressed->wire_bytes, config.chunk_bytes))
+      return false;
+    bytes = compressed->wire_bytes;
+  }
+  return h.length == chunk_length(bytes, config.chunk_bytes, place.chunk);
 }
 
 // Authentic bytes that were missing.
 void RxSide::store_chunk(Flow& flow, Extent& e, const ChunkPlace& place, const wire::Header& h,
                          const seal::Opened& opened) {
-  CHECK(place.at + h.length <= e.length, "a chunk lies within its extent: nothing else is ever written to");
+  CHECK(place.at + h.length <= e.wire_bytes,
+        "a chunk lies within its extent: nothing else is ever written to");
   if (!opened.placed() && e.data != nullptr) opened.place(e.data + place.at);
   e.chunk_crcs[place.chunk] = opened.digest();
   e.map.set(place.chunk);
@@ -205,7 +222,8 @@ bool RxSide::divides_alike(const Extent& e, const Flow& flow) {
 }
 
 // The extent that takes this chunk, opened if it is not. nullptr: there is no room for it.
-RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, const ChunkPlace& place, bool repair) {
+RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, const ChunkPlace& place, bool repair,
+                                   const std::optional<wire::CompressedHead>& compressed) {
   // An extent that no disk writes is complete with its last chunk, and control must hear of that.
   const bool told_now = object.mapping != nullptr || object.is(board::kObjectDiscard);
   if (told_now && !resources_.has_event_room()) return nullptr;
@@ -223,8 +241,7 @@ RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, const ChunkPlace&
   e.flow = &flow;
   e.object = &object;
   e.length = object.extent_length(place.number);
-  e.map.reset(chunk_count(e.length, flow.config.chunk_bytes));
-  choose_place(e);
+  begin_form(e, compressed);
   object.extents_in_use.fetch_add(1, std::memory_order_relaxed);
   flow.open.insert(index);
   return &e;
@@ -234,19 +251,25 @@ void RxSide::choose_place(Extent& e) {
   const Object& object = *e.object;
   e.data = nullptr;
   e.write_error = 0;
-  if (object.is(board::kObjectDiscard)) return;
-  if (object.mapping == nullptr) {
+  if (e.compressed || (object.mapping == nullptr && !object.is(board::kObjectDiscard))) {
     e.data = resources_.datagrams.buffers()[slot_of(e)].data;
     return;
   }
+  if (object.is(board::kObjectDiscard)) return;
   const uint64_t offset = e.key.number * object.extent_bytes;
   e.write_error = object.mapping->populate(offset, e.length);
   if (e.write_error == 0) e.data = object.mapping->data() + offset;
 }
 
-// Every chunk is there: fold the digest and write, once and whole.
+// Every chunk is there.
 void RxSide::complete(Extent& e) {
+  if (e.compressed) return begin_restoring(slot_of(e) - first_);
   e.crc = e.flow->digest.fold(e.chunk_crcs.data(), e.length);
+  store(e);
+}
+
+// Its bytes are there: write, once and whole.
+void RxSide::store(Extent& e) {
   if (e.object->is(board::kObjectDiscard)) return finished(e);
   seal::FlowSeal::publish();
   if (e.object->mapping != nullptr) {
@@ -259,6 +282,7 @@ void RxSide::complete(Extent& e) {
     // must not show what the buffer held before.
     std::memset(e.data + e.length, 0, storage::kDirectAlignment - e.length % storage::kDirectAlignment);
   }
+  if (e.state == RxExtentState::kRestoring) end_restoring(slot_of(e) - first_);
   change(&e.state, RxExtentState::kWriting);
   ++writing_;
   resources_.disk.start(slot_of(e), {.fd = e.object->fd.get(),
@@ -324,11 +348,13 @@ void RxSide::release(Extent& e) {
     e.object->mapping->forget(e.key.number * e.object->extent_bytes, e.length);
   }
   e.object->extents_in_use.fetch_sub(1, std::memory_order_release);
+  if (e.state == RxExtentState::kRestoring) end_restoring(slot_of(e) - first_);
   change(&e.state, RxExtentState::kFree);
   e.flow = nullptr;
   e.object = nullptr;
   const uint32_t index = slot_of(e) - first_;
   parity_.drop(index);
+  e.compressed.reset();
   flow.open.erase(index);
   pool_.give_back(index);
   if (flow.closing) settle_closed(flow.index);

@@ -7,13 +7,17 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "dataplane/coding/zstd_frame.h"
 #include "dataplane/core/chunk_map.h"
+#include "dataplane/core/compressed.h"
 #include "dataplane/core/drain_rate.h"
 #include "dataplane/core/extent_table.h"
 #include "dataplane/core/fifo.h"
 #include "dataplane/core/seq_window.h"
+#include "dataplane/core/slot_list.h"
 #include "dataplane/core/status.h"
 #include "dataplane/lane/extent_state.h"
 #include "dataplane/lane/flow_channel.h"
@@ -65,6 +69,10 @@ class RxSide {
     Object* object = nullptr;
     ExtentKey key;
     uint32_t length = 0;
+    uint32_t wire_bytes = 0;  // of its chunks: `length`, but for a compressed one
+    // What came first of it decides how its chunks are put together, until a later one says otherwise.
+    std::optional<wire::CompressedHead> compressed;
+    uint64_t form_seq = 0;  // the newest tx_seq of its chunks
     ChunkMap map;
     uint64_t crc = 0;
     std::vector<uint64_t> chunk_crcs;
@@ -85,27 +93,42 @@ class RxSide {
   inline uint8_t* empty_place(const Flow& flow, const ChunkPlace& place, const wire::Header& header);
   Object* wanted_object(Flow& flow, uint32_t id) const;
   inline static bool is_chunk_of(const Object& object, const Flow& flow, const ChunkPlace& place,
-                                 const wire::Header& header);
+                                 const wire::Header& header,
+                                 const std::optional<wire::CompressedHead>& compressed);
   static void store_chunk(Flow& flow, Extent& extent, const ChunkPlace& place, const wire::Header& header,
                           const seal::Opened& opened);
   void count_unopened(Flow& flow, const wire::Header& header, seal::Outcome outcome);
   static bool divides_alike(const Extent& extent, const Flow& flow);
-  Extent* extent_for(Flow& flow, Object& object, const ChunkPlace& place, bool repair);
+  Extent* extent_for(Flow& flow, Object& object, const ChunkPlace& place, bool repair,
+                     const std::optional<wire::CompressedHead>& compressed);
   static void note_arrival(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns);
   void note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns);
   void on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   static void mark_received(Flow& flow, const wire::Header& header, SeqWindow::Novelty novelty);
   // Erasure codes (rx_parity.cc)
   bool prepare_codes(const board::FlowConfig& config);
-  static bool is_parity_of(const Object& object, const Flow& flow, const wire::Header& header);
+  bool is_parity_of(const Object& object, const Flow& flow, const wire::Header& header) const;
   board::Counter keep_parity(Flow& flow, Object& object, const wire::Header& header,
                              const seal::Opened& opened);
   void look_at_block(Extent& extent, uint32_t block);
   void look_at_chunk(Extent& extent, uint32_t chunk);
   bool decode_next();
   void decode_block(Extent& extent, uint32_t block);
+  // Compressed extents (rx_restore.cc)
+  void prepare_restoring(const board::FlowConfig& config);
+  static bool takes_form(const wire::Header& header, const seal::Opened& opened,
+                         std::optional<wire::CompressedHead>* compressed);
+  bool has_form(Flow& flow, Extent& extent, const wire::Header& header,
+                const std::optional<wire::CompressedHead>& compressed);
+  void begin_form(Extent& extent, const std::optional<wire::CompressedHead>& compressed);
+  bool restore_next();
+  void restored(Extent& extent);
+  void not_restored(Extent& extent);
+  void begin_restoring(uint32_t extent);
+  void end_restoring(uint32_t extent);
   void choose_place(Extent& extent);
   void complete(Extent& extent);
+  void store(Extent& extent);
   void written(Extent& extent, int error);
   void finished(Extent& extent);
   void release(Extent& extent);
@@ -134,6 +157,15 @@ class RxSide {
     uint32_t extent = 0;
     uint32_t block = 0;
   };
+  // The extent that is restored just now, a step a turn, and those that wait for it.
+  struct Restoring {
+    uint32_t extent = ExtentTable::kNone;
+    uint32_t taken = 0;  // bytes of its chunks
+  };
+  std::unique_ptr<coding::Restorer> restorer_;  // since a flow opened that may need it
+  Restoring restoring_;
+  SlotList restorable_;
+  uint32_t restorable_turn_ = 0;
   ParityStore parity_;
   Fifo<Decodable> decodable_;  // blocks that miss no more than repair symbols are here
 };

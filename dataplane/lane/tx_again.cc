@@ -29,6 +29,11 @@ Sent TxSide::send_retransmission(Flow& flow, uint64_t now_ns) {
       queue.pop();
       continue;
     }
+    // Its former life was divided otherwise.
+    if (chunk.length != chunk_length(e.wire_bytes, flow.config.chunk_bytes, at / flow.config.chunk_bytes)) {
+      queue.pop();
+      continue;
+    }
     // A copy of it came after all.
     if (flow.repetition().called_for() && !e.holes.has(at / flow.config.chunk_bytes)) {
       queue.pop();
@@ -84,8 +89,9 @@ Sent TxSide::send_repeat(Flow& flow, uint64_t now_ns) {
   const uint32_t chunk_bytes = flow.config.chunk_bytes;
   const uint64_t tx_seq = flow.tx_seq;
   uint64_t ignored = 0;
-  if (!send_chunk(flow, *e, e->repeat_at * chunk_bytes, chunk_length(e->length, chunk_bytes, e->repeat_at),
-                  wire::kFlagRetransmission, now_ns, &ignored)) {
+  if (!send_chunk(flow, *e, e->repeat_at * chunk_bytes,
+                  chunk_length(e->wire_bytes, chunk_bytes, e->repeat_at), wire::kFlagRetransmission, now_ns,
+                  &ignored)) {
     return Sent::kNoRoom;
   }
   (void)flow.retransmissions.sent_ring.take(tx_seq);

@@ -201,6 +201,7 @@ struct TxSide::Flow {
         retransmissions(sent_remembered(c)),
         repeats(extents),
         parity(extents),
+        compression(c.choice.compress == board::Compress::kAlways),
         peer(extents, now_ns),
         echoes({.asked = c.echoes, .bytes = c.echo_bytes, .seed = c.flow_id}, now_ns) {}
 
@@ -235,6 +236,7 @@ struct TxSide::Flow {
   Repairs repairs;
   Repeats repeats;
   ParityQueue parity;
+  coding::CompressChoice compression;
   Probes probes;
   CreditUse credit;
   PeerState peer;

@@ -30,7 +30,7 @@ bool TxSide::prepare_codes(const board::FlowConfig& config) {
 
 coding::PathState TxSide::path_of(const Flow& flow) {
   const LossEstimate& loss = flow.parity.loss;
-  const bool where_lost = flow.config.parity == board::Parity::kWhereLost;
+  const bool where_lost = flow.config.choice.parity == board::Parity::kWhereLost;
   return {.rate_bps = flow.slot.control.rate_bps.load(std::memory_order_relaxed),
           .rtt_ns = flow.peer.round_trip.smoothed_ns(),
           .loss = std::max(flow.config.expected_loss_percent * 0.01,
@@ -51,7 +51,7 @@ coding::ParityChoice TxSide::choose_parity(const Flow& flow, const coding::PathS
   const uint8_t at_hand = at_end && flow.parity.ended_with > 0 ? flow.parity.end_code : config.codes;
   const coding::CodesAtHand codes{.reed_solomon = (at_hand & kCodeReedSolomon) != 0,
                                   .raptorq = (at_hand & kCodeRaptorQ) != 0};
-  if (config.parity == board::Parity::kWhereLost) return coding::parity_where_lost(path, work, codes);
+  if (config.choice.parity == board::Parity::kWhereLost) return coding::parity_where_lost(path, work, codes);
   return at_end ? coding::choose_parity_at_end(path, work, codes) : coding::choose_parity(path, work, codes);
 }
 
@@ -153,13 +153,13 @@ bool TxSide::encode_block(const Flow& flow, uint32_t slot, uint32_t block) {
   const coding::BlockCode* const code = resources_.coder.find(e.parity.scheme, shape_of(flow.config));
   if (code == nullptr || !resources_.coder.take_turn(resources_.turn_ns)) return false;
   const BlockLayout layout(e.holes.chunks(), code->source_symbols());
-  const uint32_t symbol_bytes = coding::symbol_bytes(e.length, chunk_bytes);
+  const uint32_t symbol_bytes = coding::symbol_bytes(e.wire_bytes, chunk_bytes);
   const uint32_t count = layout.chunks_of(block);
   std::array<const uint8_t*, Coder::kBlockMax> source;
   uint32_t last_bytes = chunk_bytes;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t chunk = layout.chunk_at(block, i);
-    last_bytes = chunk_length(e.length, chunk_bytes, chunk);
+    last_bytes = chunk_length(e.wire_bytes, chunk_bytes, chunk);
     source[i] = e.buffer->data + size_t{chunk} * chunk_bytes;
     if (last_bytes < symbol_bytes) source[i] = resources_.coder.padded({source[i], last_bytes}, symbol_bytes);
   }
@@ -194,20 +194,21 @@ Sent TxSide::send_parity(Flow& flow, uint64_t now_ns) {
                        parity.sent[block] >= encoded_.first_id &&
                        parity.sent[block] - encoded_.first_id < encoded_.symbols;
   if (!encoded && !encode_block(flow, slot, block)) return Sent::kNothing;
-  const uint32_t symbol_bytes = coding::symbol_bytes(e.length, flow.config.chunk_bytes);
+  const uint32_t symbol_bytes = coding::symbol_bytes(e.wire_bytes, flow.config.chunk_bytes);
+  const uint8_t form = e.form == TxForm::kCompressed ? uint8_t{wire::kFlagOfCompressed} : uint8_t{0};
+  const uint8_t code = parity.scheme == Scheme::kRaptorQ ? uint8_t{wire::kFlagRaptorQ} : uint8_t{0};
   const uint16_t id = parity.sent[block];
-  const wire::Header header{
-      .type = wire::Type::kParity,
-      .flags = parity.scheme == Scheme::kRaptorQ ? uint8_t{wire::kFlagRaptorQ} : uint8_t{0},
-      .flow_id = flow.config.flow_id,
-      .tx_seq = flow.tx_seq,
-      .send_time_ns = send_time_ns(flow, now_ns),
-      .offset = e.offset,
-      .object = e.object->id,
-      .length = symbol_bytes,
-      .block = static_cast<uint8_t>(block),
-      .repair_id = id,
-      .block_digest = encoded_.digest};
+  const wire::Header header{.type = wire::Type::kParity,
+                            .flags = static_cast<uint8_t>(code | form),
+                            .flow_id = flow.config.flow_id,
+                            .tx_seq = flow.tx_seq,
+                            .send_time_ns = send_time_ns(flow, now_ns),
+                            .offset = e.offset,
+                            .object = e.object->id,
+                            .length = symbol_bytes,
+                            .block = static_cast<uint8_t>(block),
+                            .repair_id = id,
+                            .block_digest = encoded_.digest};
   uint64_t ignored = 0;
   if (!flow.channel.send(header, {resources_.coder.encoded(id - encoded_.first_id), symbol_bytes}, nullptr,
                          now_ns, &ignored)) {

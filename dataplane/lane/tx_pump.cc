@@ -13,7 +13,7 @@ namespace sluice::lane {
 bool TxSide::pump(uint64_t now_ns) {
   drain();
   if (flows_.empty()) return false;
-  bool busy = false;
+  bool busy = compress_next(now_ns);
   const auto count = static_cast<uint32_t>(flows_.size());
   for (uint32_t i = 0; i < count; ++i) {
     Flow& flow = *flows_[(first_flow_ + i) % count];
@@ -74,7 +74,9 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
 void TxSide::count_blocked(Flow& flow, uint64_t ns) const {
   board::FlowState& state = flow.slot.state;
   if (!flow.first_pass.unsent.empty()) {
-    const bool reading = extents_[flow.first_pass.unsent.front()].state == State::kReading;
+    const Extent& front = extents_[flow.first_pass.unsent.front()];
+    if (front.form == TxForm::kCompressing) return;
+    const bool reading = front.state == State::kReading;
     add(reading ? state.blocked_source_ns : state.blocked_credit_ns, ns);
   } else if (!flow.first_pass.partitions.empty()) {
     add(state.blocked_memory_ns, ns);
@@ -98,9 +100,10 @@ uint64_t TxSide::send_time_ns(const Flow& flow, uint64_t leaves_ns) const {
 
 bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes, uint8_t flags,
                         uint64_t leaves_ns, uint64_t* digest) {
-  CHECK(at + bytes <= e.length, "a chunk lies within its extent: no other memory is ever sent");
+  CHECK(at + bytes <= e.wire_bytes, "a chunk lies within its extent: no other memory is ever sent");
+  const uint8_t form = e.form == TxForm::kCompressed ? uint8_t{wire::kFlagCompressed} : uint8_t{0};
   const wire::Header header{.type = wire::Type::kData,
-                            .flags = flags,
+                            .flags = static_cast<uint8_t>(flags | form),
                             .flow_id = flow.config.flow_id,
                             .tx_seq = flow.tx_seq,
                             .send_time_ns = send_time_ns(flow, leaves_ns),
@@ -128,6 +131,14 @@ bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes
   return true;
 }
 
+// The peer holds nothing of this extent, which travels compressed: it may not be able to restore it. So it is
+// read once more, and sent as it is.
+bool TxSide::is_sent_plain(const Flow& flow, const Repair& asked, uint32_t slot) const {
+  const Extent& e = extents_[slot];
+  if (flow.repairs.slot != ExtentTable::kNone && extents_[flow.repairs.slot].key == e.key) return true;
+  return e.form == TxForm::kCompressed && asked.offset == e.offset && asked.length >= e.length;
+}
+
 Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
   const auto release = [&] {
     if (flow.repairs.slot != ExtentTable::kNone) retire(flow.repairs.slot);
@@ -143,7 +154,7 @@ Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
     }
     const ExtentKey key{object->session, object->id, r.offset / object->extent_bytes};
     uint32_t slot = table_.find(key);
-    if (slot == ExtentTable::kNone || extents_[slot].flow != &flow) {
+    if (slot == ExtentTable::kNone || extents_[slot].flow != &flow || is_sent_plain(flow, r, slot)) {
       if (flow.repairs.slot != ExtentTable::kNone && !(extents_[flow.repairs.slot].key == key)) release();
       if (flow.repairs.slot == ExtentTable::kNone &&
           (!resources_.has_event_room() ||
@@ -158,17 +169,16 @@ Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
     const uint32_t at = static_cast<uint32_t>(r.offset - e.offset) / chunk_bytes * chunk_bytes;
     // The peer may ask for bytes whose first pass is still to come, because an earlier life of this session
     // sent them and its buffers are full of what waits for them. After a failed read there are none to send.
-    uint32_t bytes = e.length - std::min(at, e.length);
-    const bool sent = at < e.length;
+    uint32_t bytes = e.wire_bytes - std::min(at, e.wire_bytes);
+    const bool sent = at < e.wire_bytes;
+    uint64_t next = e.offset + object->extent_length(key.number);
     if (sent) {
-      bytes = std::min(chunk_length(e.length, chunk_bytes, at / chunk_bytes), bytes);
+      bytes = std::min(chunk_length(e.wire_bytes, chunk_bytes, at / chunk_bytes), bytes);
       uint64_t ignored = 0;
       if (!send_chunk(flow, e, at, bytes, wire::kFlagRepair, now_ns, &ignored)) return Sent::kNoRoom;
       add(flow.slot.state.repaired_chunks, 1);
-    } else if (bytes == 0) {
-      bytes = object->extent_length(key.number);
+      if (at + bytes < e.wire_bytes) next = e.offset + at + bytes;
     }
-    const uint64_t next = e.offset + at + bytes;
     const uint64_t end = r.offset + r.length;
     r.offset = std::min(next, end);
     r.length = end - r.offset;
@@ -197,25 +207,26 @@ Sent TxSide::send_new(Flow& flow, uint64_t now_ns) {
   if (!flow.has_unsent()) return Sent::kNothing;
   const uint32_t slot = flow.first_pass.unsent.front();
   Extent& e = extents_[slot];
-  if (e.state != State::kReady || e.length == 0) return Sent::kNothing;
+  if (e.state != State::kReady || e.length == 0 || holds_back(flow, e)) return Sent::kNothing;
   if (e.sent == 0) {
     if (flow.credit.opened >= flow.credit.limit) return Sent::kNothing;
     ++flow.credit.opened;
     CHECK(flow.credit.opened <= flow.credit.limit, "no extent is opened without credit");
     set(flow.slot.state.opened_extents, flow.credit.opened);
   }
-  const uint32_t bytes = chunk_length(e.length, flow.config.chunk_bytes, e.sent / flow.config.chunk_bytes);
+  const uint32_t bytes =
+      chunk_length(e.wire_bytes, flow.config.chunk_bytes, e.sent / flow.config.chunk_bytes);
   uint64_t digest = 0;
   if (!send_chunk(flow, e, e.sent, bytes, 0, now_ns, &digest)) {
     if (e.sent == 0) --flow.credit.opened;
     return Sent::kNoRoom;
   }
   if (e.sent == 0) flow.first_pass.read_ahead.began(now_ns);
-  e.crc = flow.digest.append(e.crc, digest, bytes);
+  if (e.form == TxForm::kPlain) e.crc = flow.digest.append(e.crc, digest, bytes);
   e.sent += bytes;
   add(flow.slot.state.chunks, 1);
   add(flow.slot.state.bytes, bytes);
-  if (e.sent == e.length) finish_first_pass(flow, slot);
+  if (e.sent == e.wire_bytes) finish_first_pass(flow, slot);
   return Sent::kYes;
 }
 
@@ -233,6 +244,10 @@ void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
                             .offset = e.offset,
                             .length = e.length,
                             .value = ENODATA});
+  }
+  if (e.form == TxForm::kCompressed) {
+    add(flow.slot.state.compressed_bytes, e.length);
+    add(flow.slot.state.compressed_wire_bytes, e.wire_bytes);
   }
   resources_.emit({.kind = board::EventKind::kExtentSent,
                    .flow = flow.index,

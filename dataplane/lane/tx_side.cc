@@ -36,6 +36,7 @@ int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const Flow
                  uint64_t now_ns) {
   if (find(flow_slot) != nullptr) return EEXIST;
   if (!prepare_codes(config)) return EOPNOTSUPP;
+  prepare_compression(config);
   FlowChannel channel;
   const int error = channel.open(resources_, config, secret);
   if (error != 0) return error;
@@ -161,7 +162,8 @@ bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair
   e.object = &object;
   e.key = {object.session, object.id, number};
   e.offset = number * object.extent_bytes;
-  e.length = object.extent_length(number);
+  e.length = e.wire_bytes = object.extent_length(number);
+  if (!repair && flow.config.choice.compress != board::Compress::kOff) e.form = TxForm::kUndecided;
   e.holes.reset(chunk_count(e.length, flow.config.chunk_bytes));
   object.extents_in_use.fetch_add(1, std::memory_order_relaxed);
   ++flow.extents_held;
@@ -245,23 +247,26 @@ void TxSide::on_read(uint32_t slot, int error) {
 }
 
 void TxSide::read_ended(uint32_t slot, int error) {
+  change(&extents_[slot].state, State::kReady);
+  if (error != 0) unreadable(slot, error);
+}
+
+// Nothing of it is ever sent; control ends the session.
+void TxSide::unreadable(uint32_t slot, int error) {
   Extent& e = extents_[slot];
-  change(&e.state, State::kReady);
-  if (error != 0) {
-    resources_.count(Counter::disk_errors);
-    e.flow->log.event({.offset = e.offset,
-                       .length = e.length,
-                       .value = static_cast<uint64_t>(error),
-                       .object = e.object->id,
-                       .kind = board::LogKind::kFailure});
-    resources_.emit({.kind = board::EventKind::kExtentFailed,
-                     .flow = e.flow->index,
-                     .object = e.object->id,
-                     .offset = e.offset,
+  resources_.count(Counter::disk_errors);
+  e.flow->log.event({.offset = e.offset,
                      .length = e.length,
-                     .value = static_cast<uint64_t>(error)});
-    e.length = 0;  // so that nothing of it is ever sent; control ends the session
-  }
+                     .value = static_cast<uint64_t>(error),
+                     .object = e.object->id,
+                     .kind = board::LogKind::kFailure});
+  resources_.emit({.kind = board::EventKind::kExtentFailed,
+                   .flow = e.flow->index,
+                   .object = e.object->id,
+                   .offset = e.offset,
+                   .length = e.length,
+                   .value = static_cast<uint64_t>(error)});
+  e.length = e.wire_bytes = 0;
 }
 
 void TxSide::retire(uint32_t slot) {
@@ -274,6 +279,7 @@ void TxSide::retire(uint32_t slot) {
   if (e.state == State::kHeld) e.flow->repeats.held.erase(slot);
   if (e.parity.waiting) e.flow->parity.waiting.erase(slot);
   if (encoded_.slot == slot) encoded_ = {};
+  forget_compressing(slot);
   change(&e.state, State::kDraining);
   draining_.must_push(slot);
   if (e.buffer != &e.mapped) let_go(e);

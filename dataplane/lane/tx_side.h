@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/coding/compress_choice.h"
 #include "dataplane/coding/parity_choice.h"
 #include "dataplane/core/done_lists.h"
 #include "dataplane/core/extent_table.h"
@@ -38,6 +39,14 @@ struct Repair {
   uint32_t object = 0;
   uint64_t offset = 0;
   uint64_t length = 0;
+};
+
+// How an extent travels.
+enum class TxForm : uint8_t {
+  kUndecided,  // not before its first chunk
+  kPlain,
+  kCompressing,  // nothing of it may leave
+  kCompressed,
 };
 
 // What a sender knows of the repair symbols of one extent's blocks.
@@ -109,8 +118,10 @@ class TxSide {
     ExtentKey key;
     uint64_t offset = 0;
     uint32_t length = 0;
-    uint32_t sent = 0;  // bytes of the first pass
-    uint64_t crc = 0;   // of the bytes sent in the first pass
+    uint32_t wire_bytes = 0;  // of its chunks: `length`, but for a compressed one
+    TxForm form = TxForm::kPlain;
+    uint32_t sent = 0;  // of wire_bytes, in the first pass
+    uint64_t crc = 0;   // of the extent as it lies in its file: of the bytes sent in the first pass
     uint64_t partition_offset = 0;
     uint64_t partition_length = 0;
     HoleMap holes;  // what the peer may still miss
@@ -128,6 +139,7 @@ class TxSide {
   static void note_losses(Flow& flow, const wire::Status& status, uint64_t now_ns);
   void take_levels(Flow& flow, const wire::Status& status);
   static void take_padded(Flow& flow, const wire::Status& status);
+  static uint32_t extent_on_wire(const Flow& flow);
   void take_done(Flow& flow, const wire::Status& status, bool newest);
   void take_holes(Flow& flow, const wire::Status& status, uint64_t now_ns);
   bool take_done_entry(Flow& flow, uint32_t number, const wire::DoneExtent& extent);
@@ -142,6 +154,7 @@ class TxSide {
   Sent send_repair(Flow& flow, uint64_t now_ns);
   Sent send_new(Flow& flow, uint64_t now_ns);
   void skip_unreadable(Flow& flow);
+  bool is_sent_plain(const Flow& flow, const Repair& asked, uint32_t slot) const;
   Sent send_padded(Flow& flow, uint64_t leaves_ns);
   // Echoes (tx_echo.cc)
   static void look_at_echoes(Flow& flow, uint64_t now_ns);
@@ -161,6 +174,16 @@ class TxSide {
   bool encode_block(const Flow& flow, uint32_t slot, uint32_t block);
   Sent send_parity(Flow& flow, uint64_t now_ns);
   Sent send_parity_at_end(Flow& flow, uint64_t now_ns);
+  // Compression (tx_compress.cc)
+  void prepare_compression(const board::FlowConfig& config);
+  bool compress_next(uint64_t now_ns);
+  bool begin_compressing();
+  bool begin_compressing_of(Flow& flow);
+  void compressed(uint32_t slot);
+  static void stay_plain(Extent& extent);
+  void forget_compressing(uint32_t slot);
+  static bool holds_back(const Flow& flow, Extent& extent);
+  void unreadable(uint32_t slot, int error);
   bool send_chunk(Flow& flow, const Extent& extent, uint32_t at, uint32_t bytes, uint8_t flags,
                   uint64_t leaves_ns, uint64_t* digest);
   void send_probe(Flow& flow, uint64_t now_ns);
@@ -195,6 +218,23 @@ class TxSide {
     uint32_t generation = 0;  // of the coder's memory
   };
   Encoded encoded_;
+  // What is compressed just now, a step a turn.
+  struct Compressing {
+    uint32_t slot = ExtentTable::kNone;
+    coding::Effort effort = coding::Effort::kFast;
+    uint32_t taken = 0;  // bytes
+    uint64_t crc = 0;    // of these
+  };
+  // The last step, whose time the next turn tells.
+  struct TimedStep {
+    uint32_t bytes = 0;
+    coding::Effort effort = coding::Effort::kFast;
+    uint64_t began_ns = 0;
+  };
+  std::unique_ptr<coding::Compressor> compressor_;  // since a flow opened that may use it
+  Compressing compressing_;
+  TimedStep timed_step_;
+  coding::CompressSpeed compress_speed_;
   uint32_t first_flow_ = 0;  // goes round, so that each flow is the first one now and then
 };
 

@@ -122,6 +122,12 @@ void TxSide::take_padded(Flow& flow, const wire::Status& status) {
   }
 }
 
+// What an extent lately was on the wire, where some travel compressed.
+uint32_t TxSide::extent_on_wire(const Flow& flow) {
+  const double bytes = flow.config.extent_bytes * flow.compression.share();
+  return std::max(static_cast<uint32_t>(bytes), flow.config.chunk_bytes);
+}
+
 // What became of the datagrams: each cause has a number of its own.
 void TxSide::note_losses(Flow& flow, const wire::Status& status, uint64_t now_ns) {
   board::FlowState& state = flow.slot.state;
@@ -141,7 +147,7 @@ void TxSide::note_losses(Flow& flow, const wire::Status& status, uint64_t now_ns
                            .sent = flow.tx_seq,
                            .lost = state.network_lost.load(std::memory_order_relaxed),
                            .chunk_bytes = flow.config.chunk_bytes,
-                           .extent_bytes = flow.config.extent_bytes},
+                           .extent_bytes = extent_on_wire(flow)},
                           now_ns);
   set(state.wanted_extents, flow.credit.wish.extents());
 }

@@ -212,7 +212,9 @@ int Worker::open_flow(const board::Command& command, uint64_t now_ns) {
       c.chunk_bytes % wire::kChunkBytesStep != 0 || !power_of_two || c.extent_bytes < 65536 ||
       c.extent_bytes > port.extent_bytes_max || c.crc_kind > static_cast<uint8_t>(wire::CrcKind::kRead) ||
       c.reach > board::Reach::kWeOpen || (c.codes & ~codes_built_in()) != 0 ||
-      c.parity > board::Parity::kWhereLost || c.echoes > wire::kEchoesMax ||
+      c.choice.compress > board::Compress::kAlways ||
+      (c.choice.compress != board::Compress::kOff && !wire::checks(static_cast<wire::CrcKind>(c.crc_kind))) ||
+      c.choice.parity > board::Parity::kWhereLost || c.echoes > wire::kEchoesMax ||
       (c.direction == board::Direction::kTx && c.echoes != 0 &&
        (c.echo_bytes == 0 || c.echo_bytes > c.chunk_bytes)) ||
       ip4 != peer.is_ip4() || local != net::Address::of(ip4 ? port.ip4 : port.ip6) || local.is_zero() ||

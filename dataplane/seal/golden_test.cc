@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dataplane/base/documented_for_test.h"
+#include "dataplane/core/compressed.h"
 #include "dataplane/core/status.h"
 #include "dataplane/seal/seal.h"
 
@@ -82,6 +83,21 @@ TEST_P(Golden, Data) {
   EXPECT_EQ(sealed(Protection::kAes256Gcm, kCrc64, header, payload), documented("data, aes-256-gcm"));
   header.tx_seq = 8'388'614;
   EXPECT_EQ(sealed(Protection::kAes128Gcm, kCrc64, header, payload), documented("data, next epoch"));
+}
+
+TEST_P(Golden, Compressed) {
+  wire::Header header = header_of(Type::kData, 8, 0x0102030405060708, 3, 40);
+  header.flags = wire::kFlagCompressed;
+  header.offset = 301 * 65536;
+  header.object = 2;
+  const Bytes payload = documented("compressed, payload");
+  EXPECT_EQ(sealed(Protection::kCrc, CrcKind::kCrc64Ecma, header, payload), documented("compressed"));
+  EXPECT_EQ(sealed(Protection::kAes128Gcm, CrcKind::kCrc64Ecma, header, payload),
+            documented("compressed, aes-128-gcm"));
+  Bytes head(wire::kCompressedHeadBytes);
+  wire::put_head({.wire_bytes = 53, .frame_crc = 0x073CB483, .plain_digest = 0x91FACA4BC22223AC},
+                 head.data());
+  EXPECT_EQ(head, Bytes(payload.begin(), payload.begin() + wire::kCompressedHeadBytes));
 }
 
 wire::Status some_status() {

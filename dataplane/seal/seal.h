@@ -53,6 +53,8 @@ class Opened {
     if (payload_bytes_ > 0) std::memcpy(to, payload_, payload_bytes_);
   }
   uint32_t payload_bytes() const { return payload_bytes_; }
+  // The payload, wherever it lies. Only of a good datagram.
+  std::span<const uint8_t> payload() const { return {payload_, payload_bytes_}; }
 
  private:
   friend class FlowSeal;

@@ -121,7 +121,7 @@ def test_every_plot_can_be_drawn_of_rows_with_errors(tmp_path):
             "what": "node", "policy": "bucket", "target_gbps": 1, "in_slope": False, "case": "flows", "link": "1G",
             "rtt_ms": 20, "loss_percent": 1.0, "capacity_gbps": 1.0, "sessions": 4, "mode": "adaptive", "tcp_flows": 1,
             "buffer_ms": 20, "size_mb": 10, "tree": "small", "flood_percent": 25, "channel": "sluice-wire",
-            "fec": "off", "in_a_row": 1, "figure": 1}  # fmt: skip
+            "fec": "off", "in_a_row": 1, "figure": 1, "compress": "off", "data": "text"}  # fmt: skip
     for name in experiments.NAMES:
         broken = row(keys, [{"error": "x"}])
         assert images(result_of(name, [broken], {})), name

@@ -32,9 +32,9 @@ constexpr std::string_view kMoveTo = "move:";
 constexpr int64_t kQuietMostS = 86'400;
 // Of a transfer, those that fit one that does not end.
 constexpr std::string_view kOptionsOfFolders[] = {
-    "lanes", "mode",        "rate_bps",    "log_level", "priority", "expected_loss", "fec",
-    "crc",   "protection",  "chunk_bytes", "overwrite", "mkdir",    "verify",        "owner",
-    "group", "numeric_ids", "xattrs",      "acls",      "ipv4",     "ipv6"};
+    "lanes",    "mode",  "rate_bps",    "log_level",   "priority",  "expected_loss", "fec",
+    "compress", "crc",   "protection",  "chunk_bytes", "overwrite", "mkdir",         "verify",
+    "owner",    "group", "numeric_ids", "xattrs",      "acls",      "ipv4",          "ipv6"};
 
 // "5s", "2m", "1h", or seconds.
 Result<int64_t> quiet_ns(const std::string& text) {

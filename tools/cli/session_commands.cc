@@ -57,6 +57,16 @@ std::string fec_text(const api::Session& s) {
                      s.decoded_chunks());
 }
 
+// Off and unused: nothing to say.
+std::string compression_text(const api::Session& s) {
+  if (s.compress().empty() || s.compress() == "off") return "";
+  if (s.compressed_wire_bytes() == 0) return printable(s.compress()) + ", nothing travelled compressed";
+  return fmt::format(
+      "{}, {} travelled as {} ({:.2f} to 1)", printable(s.compress()), format_bytes(s.compressed_bytes()),
+      format_bytes(s.compressed_wire_bytes()),
+      static_cast<double>(s.compressed_bytes()) / static_cast<double>(s.compressed_wire_bytes()));
+}
+
 // One of several sources, or of several ways to one.
 std::string leg_text(const api::LegProgress& leg) {
   return fmt::format("{}: {}{}, {} lost, {} retransmits, {}{}{}", printable(leg.peer()),
@@ -126,6 +136,7 @@ std::string details(const api::Session& s) {
   add("losses", fmt::format("{} network, {} destination had no room, {} CRC errors", s.lost(), s.no_room(),
                             s.crc_errors()));
   add("fec", fec_text(s));
+  add("compression", compression_text(s));
   for (const api::LegProgress& leg : s.legs())
     if (s.legs_size() > 1) add("from", leg_text(leg));
   add("round trip", s.rtt_us() == 0 ? "" : fmt::format("{:.0f} us", s.rtt_us()));

@@ -14,7 +14,7 @@ from harness.system import REPOSITORY, free_ports
 from transfers import Lossy
 
 import peer
-from peer import keys, names, wire
+from peer import compression, keys, names, wire
 from peer.control import pb
 from peer.session import VERSION
 
@@ -36,6 +36,8 @@ OF_STATUS = wire.Datagram(wire.STATUS, FLOW, 41, 0x1112131415161718, STATUS.pack
 OF_HOLES = wire.Datagram(wire.STATUS, FLOW, 42, 0x1112131415161719, WITH_HOLES.pack())
 PARITY = wire.Datagram(wire.PARITY, FLOW, 7, 0x0102030405060709, bytes(range(64)), wire.RAPTORQ, 300 * 65536, 2, block=3,
                        repair_id=258, block_digest=0x995DC9BBDF1939FA)  # fmt: skip
+COMPRESSED = wire.Datagram(wire.DATA, FLOW, 8, 0x0102030405060708, documented("compressed, payload"), compression.COMPRESSED,
+                           301 * 65536, 2, 3, 40, 36)  # fmt: skip
 ECHO = wire.Datagram(wire.ECHO, FLOW, 9, 0x0102030405060C0D, bytes.fromhex("deadbeef001122"), done_seen=4, statuses_heard=42)
 REFLECTED = wire.Datagram(wire.ECHO, FLOW, 9, 0x1112131415161718, ECHO.payload, wire.REFLECTED)
 PROBE = wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, offset=3, done_seen=4, statuses_heard=42, credit_wanted=36)
@@ -47,6 +49,8 @@ PROBE = wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, offset=3, done_se
     ("data, aes-128-gcm", DATA, wire.CRC64, keys.AES_128_GCM),
     ("data, aes-256-gcm", DATA, wire.CRC64, keys.AES_256_GCM),
     ("data, next epoch", dataclasses.replace(DATA, tx_seq=8388614), wire.CRC64, keys.AES_128_GCM),
+    ("compressed", COMPRESSED, wire.CRC64, keys.CRC),
+    ("compressed, aes-128-gcm", COMPRESSED, wire.CRC64, keys.AES_128_GCM),
     ("parity", PARITY, wire.CRC64, keys.CRC),
     ("parity, aes-128-gcm", PARITY, wire.CRC64, keys.AES_128_GCM),
     ("status", OF_STATUS, wire.CRC64, keys.CRC),
@@ -65,6 +69,17 @@ def test_golden_datagrams(name, datagram, crc, protection):
         with pytest.raises(wire.Invalid):
             wire.open_sealed(damaged, crc, peers)
     assert wire.open_sealed(frame, crc, peers) == datagram
+
+
+@pytest.mark.skipif(compression.zstandard is None, reason="python3-zstandard is not installed")
+def test_the_golden_extent_is_restored():
+    plain = (b"sluice moves files; " * 52)[:1033]
+    collected = compression.Collected()
+    assert compression.fits(COMPRESSED, len(plain), 1024, 0)
+    assert collected.add(COMPRESSED, 0, 1024)
+    assert collected.restored(len(plain), wire.CRC64) == plain
+    assert collected.restored(len(plain) + 1, wire.CRC64) is None
+    assert compression.chunks_of(os.urandom(5000), 1024, wire.CRC64) is None
 
 
 @pytest.mark.parametrize("name, datagram, protection", [

@@ -5,7 +5,8 @@ import os
 import secrets
 import time
 
-from . import coding, digests, grants, kept, packs, times, wire
+from . import coding, compression, digests, grants, kept, packs, times, wire
+from .arriving import Arriving
 from .control import Failed, pb
 from .receiving_lane import CREDIT, MS, ReceivingLane
 from .session import MAX_RANGES, Session, fold, ranges_of
@@ -39,7 +40,7 @@ class Incoming:
             self.temporary.unlink(missing_ok=True)
 
 
-class Destination(Session):
+class Destination(Arriving, Session):
     role = 2
 
     def __init__(self, node, session_id, initiator, paths=(), rules=(), names=(), keep=0):
@@ -50,7 +51,7 @@ class Destination(Session):
                          "rules": [{"include": include, "pattern": pattern} for include, pattern in rules]}  # fmt: skip
         self._last_data_ns = self._last_need_ns = 0
         self._said_done_ns = 0
-        self.needs_sent = self.decoded = self.false_parity = self.reflected = 0
+        self.needs_sent = self.decoded = self.false_parity = self.reflected = self.restored = self.not_restored = 0
 
     def forget(self):
         for file in self.files:
@@ -200,6 +201,9 @@ class Destination(Session):
         extent, within = divmod(datagram.offset, extent_bytes)
         if extent >= self.extents_of(file) or within % self.terms.chunk_bytes:
             return False
+        if datagram.flags & compression.COMPRESSED:
+            length = self.extent_length(file, extent)
+            return self.terms.zstd and compression.fits(datagram, length, self.terms.chunk_bytes, within)
         return len(datagram.payload) == min(self.terms.chunk_bytes, self.extent_length(file, extent) - within) > 0
 
     def _is_echo(self, datagram):
@@ -207,58 +211,13 @@ class Destination(Session):
         return (self.terms.echoes and not datagram.flags and datagram.tx_seq < ECHOES_MAX
                 and len(datagram.payload) <= self.terms.chunk_bytes)  # fmt: skip
 
-    def _is_parity(self, datagram):
-        """A symbol of a block of an extent, by a code that was agreed on."""
-        if not self.terms.reed_solomon or datagram.flags or datagram.object >= len(self.files):
-            return False
-        file = self.files[datagram.object]
-        extent, within = divmod(datagram.offset, self.terms.extent_bytes)
-        if extent >= self.extents_of(file) or within:
-            return False
-        blocks = coding.Blocks(self.terms, self.extent_length(file, extent))
-        return (datagram.block < blocks.blocks and len(datagram.payload) == blocks.symbol_bytes
-                and datagram.repair_id < coding.SHARDS_MAX - blocks.k)  # fmt: skip
-
-    def _keep_parity(self, lane, datagram):
-        file, extent = self.files[datagram.object], datagram.offset // self.terms.extent_bytes
-        if extent in file.crcs or file.done:
-            return
-        lane.partial.setdefault((datagram.object, extent), {})
-        kept_symbols = lane.parity.setdefault((datagram.object, extent, datagram.block), {})
-        if any(each.block_digest != datagram.block_digest for each in kept_symbols.values()):
-            self.false_parity += 1
-            return
-        kept_symbols[datagram.repair_id] = datagram
-        self._decode(lane, datagram.object, extent, datagram.block)
-
-    def _decode(self, lane, number, extent, block):
-        """The chunks that a block lacks, if as many symbols of it are here."""
-        symbols = lane.parity.get((number, extent, block))
-        if not symbols:
-            return
-        file, begin, chunk_bytes = self.files[number], extent * self.terms.extent_bytes, self.terms.chunk_bytes
-        length, held = self.extent_length(file, extent), lane.partial[number, extent]
-        blocks = coding.Blocks(self.terms, length)
-        places = [(begin + at * chunk_bytes, min(chunk_bytes, length - at * chunk_bytes)) for at in blocks.chunks_of(block)]
-        sources = [os.pread(file.fd, count, offset) if offset in held else None for offset, count in places]
-        decoded = blocks.decode(sources, {each: datagram.payload for each, datagram in symbols.items()})
-        if decoded is None:
-            return
-        del lane.parity[number, extent, block]
-        chunks = [symbol[:count] for symbol, (_, count) in zip(decoded, places)]
-        if coding.digest(chunks) != next(iter(symbols.values())).block_digest:
-            self.false_parity += 1
-            return
-        for chunk, (offset, _) in zip(chunks, places):
-            if offset not in held:
-                self.decoded += 1
-                self._store(lane, number, offset, chunk, self.terms.crc.of(chunk))
-
     def _take(self, lane, datagram):
         file = self.files[datagram.object]
         extent = datagram.offset // self.terms.extent_bytes
         if extent in file.crcs or file.done:
             return
+        if datagram.flags & compression.COMPRESSED:
+            return self._take_compressed(lane, datagram, file, extent)
         if datagram.offset in lane.partial.setdefault((datagram.object, extent), {}):
             return
         self._store(lane, datagram.object, datagram.offset, datagram.payload, datagram.chunk_crc)

@@ -13,6 +13,7 @@ class ReceivingLane(Lane):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.partial = {}  # (object, extent) -> {offset: CRC of the chunk}
+        self.compressed = {}  # (object, extent) -> what came of it compressed
         self.parity = {}  # (object, extent, block) -> {number of a repair symbol: its datagram}
         self._received_end = 0
         self._missing = {}  # tx_seq -> datagrams that had come when it was missed
@@ -65,6 +66,7 @@ class ReceivingLane(Lane):
 
     def complete(self, number, extent):
         self.partial.pop((number, extent), None)
+        self.compressed.pop((number, extent), None)
         self.parity = {key: kept for key, kept in self.parity.items() if key[:2] != (number, extent)}
         self._completed.append((number, extent))
 

@@ -19,6 +19,7 @@ class SendingLane(Lane):
         self.carried = {}  # tx_seq -> (object, offset): what a gap would mean
         self.repeats = collections.deque()  # (object, offset, flags)
         self.parity = collections.deque()  # (object, extent, block, number of the symbol)
+        self.compressed = {}  # (object, extent) -> the payloads of its chunks, while it travels so
         self.partition = None  # (object, first extent, extents) of which we send the first pass
         self.said_sent = 0  # so many extents of it were reported by PartitionSent
         self.extents = collections.deque()  # of it, not opened yet

@@ -47,6 +47,7 @@ class Abilities:
     parts: bool = True  # as a source: to send only what is wanted (2.1.6)
     echoes: bool = True  # as a destination that was called: to reflect them (1.13)
     digests: bool = True  # likewise: to compute those that archives ask for (2.18)
+    zstd: bool = False  # compressed extents may travel (1.14)
     parity_demanded: bool = False  # there is no session without; only an initiator says so
     learn_address: bool = False  # we only call, and send from other ports than we say (1.10); an R of ours cannot learn
 
@@ -77,6 +78,7 @@ class Terms:
     parts: bool = False
     echoes: bool = False
     digests: bool = False
+    zstd: bool = False
 
     @property
     def crc(self):
@@ -246,12 +248,14 @@ class Session:
                              udp_checksum_needed=bool(own.address6), discard=own.discard,
                              udp_ports=own.ports[: own.lanes], learn_address=own.learn_address,
                              protection=own.protection, reed_solomon=own.reed_solomon,
-                             parity_demanded=own.parity_demanded, parts=self.wants_parts)  # fmt: skip
+                             parity_demanded=own.parity_demanded, parts=self.wants_parts,
+                             zstd=own.zstd)  # fmt: skip
             _, agreed = self.stream.expect("specification_set", timeout_s=None)
             self._check(agreed)
             self.terms = Terms(agreed.lanes, agreed.chunk_bytes, agreed.extent_bytes, agreed.partition_bytes,
                                agreed.crc_kind, agreed.rate_bps, agreed.data_ip, list(agreed.udp_ports),
-                               own.discard, agreed.protection, agreed.reed_solomon, agreed.parts)  # fmt: skip
+                               own.discard, agreed.protection, agreed.reed_solomon, agreed.parts,
+                               zstd=agreed.zstd)  # fmt: skip
         else:
             if self.specification is None:
                 _, self.specification = self.stream.expect("specification")
@@ -272,7 +276,7 @@ class Session:
                 and agreed.partition_bytes and agreed.partition_bytes % agreed.extent_bytes == 0
                 and agreed.learns_address == own.learn_address
                 and own.reed_solomon >= agreed.reed_solomon >= own.parity_demanded and not agreed.raptorq
-                and agreed.parts == self.wants_parts
+                and agreed.parts == self.wants_parts and own.zstd >= agreed.zstd
                 and own.protection <= agreed.protection <= keys.AES_256_GCM
                 and 0 < agreed.rate_bps <= own.rate_bps and agreed.crc_kind in own.crc_kinds):  # fmt: skip
             self.stream.fail(INCOMPATIBLE, "the SpecificationSet goes beyond the Specification")
@@ -297,18 +301,22 @@ class Session:
         coded = asked.reed_solomon and own.reed_solomon and not asked.discard
         if asked.parity_demanded and not coded and not asked.discard:
             self.stream.fail(INCOMPATIBLE, "an erasure code is demanded that is not known here")
+        zstd = asked.zstd and own.zstd and not asked.discard
+        if asked.compress_demanded and not zstd and not asked.discard:
+            self.stream.fail(INCOMPATIBLE, "compression is demanded that is not known here")
         extent = 1 << (extent.bit_length() - 1)
         parts = asked.parts and own.parts and asked.role == 2
         echoes = asked.echoes and own.echoes and asked.role == 1 and asked.discard
         asks_digests = asked.digests and own.digests and asked.role == 1
         self.terms = Terms(lanes, chunk // 4 * 4, extent, 16 * extent, kinds[0], min(asked.rate_bps_max, own.rate_bps),
                            theirs[family], list(asked.udp_ports)[:lanes], asked.discard, protection, coded, parts,
-                           echoes, asks_digests)  # fmt: skip
+                           echoes, asks_digests, zstd)  # fmt: skip
         self.stream.send("specification_set", lanes=lanes, chunk_bytes=chunk // 4 * 4, extent_bytes=extent,
                          partition_bytes=self.terms.partition_bytes, crc_kind=kinds[0], rate_bps=self.terms.rate_bps,
                          udp_checksum=asked.udp_checksum_needed or family == 1, data_ip=mine[family],
                          udp_ports=own.ports[:lanes], protection=protection, reed_solomon=coded,
-                         parity_demanded=asked.parity_demanded and coded, parts=parts, echoes=echoes, digests=asks_digests)  # fmt: skip
+                         parity_demanded=asked.parity_demanded and coded, parts=parts, echoes=echoes, digests=asks_digests,
+                         zstd=zstd, compress_demanded=asked.compress_demanded and zstd)  # fmt: skip
 
     # ---- lanes ------------------------------------------------------------------------------------
 

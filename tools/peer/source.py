@@ -5,7 +5,7 @@ import os
 import time
 import types
 
-from . import coding, kept, packs, times, wire
+from . import coding, compression, kept, packs, times, wire
 from .control import INCOMPATIBLE
 from .outgoing import Outgoing
 from .parts import Parts
@@ -28,7 +28,7 @@ class Source(Session):
         self.partitions = collections.deque()
         self._may_send = False
         self._allowance_bits, self._last_ns = 0, time.monotonic_ns()
-        self.chunks_sent = self.repairs_sent = self.parity_sent = 0
+        self.chunks_sent = self.repairs_sent = self.parity_sent = self.compressed_sent = 0
         self._parts = Parts(self)
         self.failed = {}  # number of a file -> names that the destination calls failed, and why
 
@@ -136,6 +136,8 @@ class Source(Session):
     def _repair(self, lane, number, extent, first, end):
         chunk_bytes, begin = self.terms.chunk_bytes, extent * self.terms.extent_bytes
         extent_end = begin + self.extent_length(self.files[number], extent)
+        if first <= begin and end >= extent_end:  # it has nothing of it: perhaps it could not restore it
+            lane.compressed.pop((number, extent), None)
         for offset in range(begin, extent_end, chunk_bytes):
             if offset < end and min(offset + chunk_bytes, extent_end) > first:
                 lane.repeats.append((number, offset, wire.REPAIR))
@@ -266,6 +268,11 @@ class Source(Session):
         extent = offset // self.terms.extent_bytes
         end = extent * self.terms.extent_bytes + self.extent_length(file, extent)
         data = os.pread(file.fd, min(self.terms.chunk_bytes, end - offset), offset)
+        if (chunks := lane.compressed.get((number, extent))) is not None:
+            at = offset % self.terms.extent_bytes // self.terms.chunk_bytes
+            if at >= len(chunks):  # of what it would be if it were not compressed
+                return True
+            data, flags = chunks[at], flags | compression.COMPRESSED
         datagram = wire.Datagram(wire.DATA, lane.flow_id, lane.tx_seq, time.monotonic_ns(), data, flags, offset, number,
                                  lane.done_seen, lane.statuses_heard)  # fmt: skip
         lane.send(datagram)
@@ -274,15 +281,18 @@ class Source(Session):
         lane.sent_ns = lane.chunk_ns = time.monotonic_ns()
         lane.probe_ns = MS
         self.chunks_sent += 1
-        self.repairs_sent += flags == wire.REPAIR
+        self.repairs_sent += flags & wire.REPAIR != 0
         self._allowance_bits -= 8 * (len(data) + wire.HEADER_BYTES + 66)
-        if not flags:
+        if flags == compression.COMPRESSED:
+            lane.extent_crc = compression.split(data)[0].plain_digest
+        flags &= ~compression.COMPRESSED
+        if not flags and chunks is None:
             lane.extent_crc = self.terms.crc.joined(lane.extent_crc, datagram.chunk_crc, len(data))
         if not flags and not lane.chunks:
             file.sent[extent] = self.lanes.index(lane)
             file.crcs[extent] = lane.extent_crc
             self._parts.was_read(number, extent)
-            if self.terms.reed_solomon:
+            if self.terms.reed_solomon and chunks is None:  # of what is compressed none is sent, which is allowed
                 blocks = coding.Blocks(self.terms, self.extent_length(file, extent)).blocks
                 lane.parity.extend((number, extent, block, symbol)
                                    for symbol in range(PARITY_OF_BLOCK) for block in range(blocks))  # fmt: skip
@@ -322,6 +332,12 @@ class Source(Session):
         file = self.files[number]
         begin = extent * self.terms.extent_bytes
         end = begin + self.extent_length(file, extent)
+        if self.terms.zstd:
+            plain = os.pread(file.fd, end - begin, begin)
+            if (chunks := compression.chunks_of(plain, self.terms.chunk_bytes, self.terms.crc)) is not None:
+                lane.compressed[number, extent] = chunks
+                self.compressed_sent += 1
+                end = begin + sum(map(len, chunks))
         lane.chunks.extend((number, offset) for offset in range(begin, end, self.terms.chunk_bytes))
         return True
 

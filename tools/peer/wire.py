@@ -81,7 +81,7 @@ def open_sealed(frame, crc, keys):
     version, kind, flags, header_bytes, epoch_and_wish, *rest = _HEADER.unpack_from(frame)
     flow_id, tx_seq, send_time, offset, number, length, done_seen, statuses_heard = rest
     epoch, wish = epoch_and_wish >> 24, epoch_and_wish & 0xFFFFFF
-    known_flags = {DATA: 3, PARITY: RAPTORQ, ECHO: REFLECTED}.get(kind, 0)
+    known_flags = {DATA: 7, PARITY: 4 | RAPTORQ, ECHO: REFLECTED}.get(kind, 0)
     if version != 2 or kind > ECHO or header_bytes != HEADER_BYTES or flags & ~known_flags:
         raise Invalid("not of this version")
     if (kind == STATUS and (wish or offset or done_seen or statuses_heard)) or (kind in (STATUS, PROBE, ECHO) and number):

@@ -75,6 +75,7 @@ void Control::ask(const std::string& id, const std::optional<transfer::Lease>& l
                      .rate_bps = host_.plan.rate_bps,
                      .expected_loss = {host_.plan.expected_loss_ppm},
                      .fec = host_.plan.fec,
+                     .compress = host_.plan.compress,
                      .crc = host_.plan.crc,
                      .protection = host_.plan.protection_of(host_.node),
                      .chunk_bytes = host_.plan.chunk_bytes};

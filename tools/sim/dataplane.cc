@@ -105,8 +105,11 @@ Dataplane::Dataplane(Setup setup)
 
 Dataplane::~Dataplane() {
   *alive_ = false;
-  for (const board::FlowSlot& flow : board_.flows)  // those that had each slot last
+  for (const board::FlowSlot& flow : board_.flows) {  // those that had each slot last
     setup_.trace.reached.decoded_chunks += flow.state.decoded_chunks.load(std::memory_order_relaxed);
+    if (flow.config.direction == board::Direction::kRx)
+      setup_.trace.reached.restored_bytes += flow.state.compressed_bytes.load(std::memory_order_relaxed);
+  }
 }
 
 void Dataplane::kill() {

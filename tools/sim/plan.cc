@@ -262,6 +262,13 @@ void choose_codes(Plan* plan) {
     plan->expected_loss_ppm = static_cast<uint32_t>(random.between(10'000, 300'000));
 }
 
+void choose_compression(Plan* plan) {
+  Random random(plan->seed, 20);
+  if (!random.chance(300'000)) return;
+  plan->compress = random.flip() ? options::Compress::kAuto : options::Compress::kZstd;
+  plan->compressible = random.chance(850'000);
+}
+
 }  // namespace
 
 Plan make_plan(uint64_t seed) { return make_plan(seed, course_of(seed)); }
@@ -310,6 +317,7 @@ Plan make_plan(uint64_t seed, Course course) {
   // Declared, whether it is so or not: what is lost is then repeated.
   if (modes.chance(100'000)) p.expected_loss_ppm = static_cast<uint32_t>(modes.between(100'000, 950'000));
   choose_codes(&p);
+  choose_compression(&p);
   Random nats(seed, 9);
   make_nat(p, nats);
   choose_protection(&p);

@@ -138,6 +138,8 @@ struct Plan {
   rate::Mode rate_mode = rate::Mode::kFixed;
   uint32_t expected_loss_ppm = 0;
   options::Fec fec = options::Fec::kOff;
+  options::Compress compress = options::Compress::kOff;
+  bool compressible = false;  // much of what files hold gets shorter
   uint32_t status_interval_ns = 1'000'000;
   uint64_t sync_lag_bytes = 1 << 20;
   uint64_t sync_lag_ns = 100'000'000;

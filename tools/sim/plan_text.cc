@@ -63,10 +63,11 @@ std::string Plan::text() const {
                      extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
   out += fmt::format(
       "tx_extents {} rx_extents {} credit {} crc {} protection {} {} epochs of 2^{} udp_checksum {} "
-      "direct {} rate_bps {} queue {} {} expected_loss_ppm {} fec {}\n",
+      "direct {} rate_bps {} queue {} {} expected_loss_ppm {} fec {} compress {} compressible {}\n",
       tx_extents, rx_extents, credit, crc_kind_name(crc), wire::protection_name(protection[0]),
       wire::protection_name(protection[1]), key_epoch_bits, udp_checksum, direct, rate_bps, queue_datagrams,
-      rate::mode_name(rate_mode), expected_loss_ppm, options::word_of(fec));
+      rate::mode_name(rate_mode), expected_loss_ppm, options::word_of(fec), options::word_of(compress),
+      compressible);
   out += fmt::format("status_interval_ns {} sync_lag_bytes {} sync_lag_ns {} crc_lag_ns {} tick_ns {}\n",
                      status_interval_ns, sync_lag_bytes, sync_lag_ns, crc_lag_ns, tick_ns);
   for (uint32_t node = 0; node < 2; ++node) {

@@ -137,14 +137,16 @@ int summary(const char* what, const Totals& t, double seconds, bool want_failure
       "reached: {} attempts, {} objects resumed, {} adoptions, {} renewals, {} pauses, {} queued, {} "
       "partings, {} grown lists, {} legs killed, {} "
       "inquiries, {} freezes, {} narrowed, {} objects failed, {} needs, {} rereads, {} syncs ({} failed), {} "
-      "read back, {} chunks decoded; {} sessions of several sources done, {} ended and named a source; {} "
+      "read back, {} chunks decoded, {:.1f} MiB restored; {} sessions of several sources done, {} ended and "
+      "named a source; {} "
       "leases taken, {} refused; {} grants taken, {} refused, {} shown twice; traces {:016x}\n",
       t.reached.attempts, t.reached.resumed, t.reached.adoptions, t.reached.renewals, t.reached.pauses,
       t.reached.queued, t.reached.partings, t.reached.growths, t.reached.legs_killed, t.reached.inquiries,
       t.reached.freezes, t.reached.narrowed, t.reached.objects_failed, t.reached.needs, t.reached.rereads,
       t.reached.syncs, t.reached.failed_syncs, t.reached.read_backs, t.reached.decoded_chunks,
-      t.reached.of_several, t.reached.liars_named, t.reached.leases_taken, t.reached.leases_refused,
-      t.reached.grants_taken, t.reached.grants_refused, t.reached.grants_shown_twice, t.hash);
+      static_cast<double>(t.reached.restored_bytes) / (1 << 20), t.reached.of_several, t.reached.liars_named,
+      t.reached.leases_taken, t.reached.leases_refused, t.reached.grants_taken, t.reached.grants_refused,
+      t.reached.grants_shown_twice, t.hash);
   fmt::print(
       "{} {}: {:.0f}/min, {:.0f} s of virtual time, {} faults injected, {} crashes, {:.1f} MiB, {} ended "
       "with a named reason, {} failures\n",

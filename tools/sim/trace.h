@@ -36,6 +36,7 @@ struct Reached {
   uint64_t growths = 0;             // of a list, while data moved, at either node
   uint64_t legs_killed = 0;         // whose workers closed their flows
   uint64_t decoded_chunks = 0;      // that repair symbols replaced, on a flow that was open last
+  uint64_t restored_bytes = 0;      // that had travelled compressed, on a flow that was open last
   uint64_t of_several = 0;          // sessions of several sources that got all their files
   uint64_t liars_named = 0;         // sessions that ended because of a source, and named it
   uint64_t leases_taken = 0;        // by a node under a higher epoch, or for the first time
@@ -64,6 +65,7 @@ struct Reached {
     growths += o.growths;
     legs_killed += o.legs_killed;
     decoded_chunks += o.decoded_chunks;
+    restored_bytes += o.restored_bytes;
     of_several += o.of_several;
     liars_named += o.liars_named;
     leases_taken += o.leases_taken;
