@@ -161,6 +161,12 @@ Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
            !start_read(flow, *object, key.number, true, &flow.repairs.slot))) {
         return Sent::kNothing;
       }
+      // What is asked for of it from now on is asked for as plain chunks. Their numbers are not those of the
+      // others.
+      const uint32_t held = table_.find(key);
+      if (held != ExtentTable::kNone && held != flow.repairs.slot && extents_[held].state == State::kHeld &&
+          extents_[held].form == TxForm::kCompressed && extents_[held].flow == &flow)
+        give_credit_back(flow, held);  // the peer lists what a repair opens there, and takes credit for that
       slot = flow.repairs.slot;
     }
     const Extent& e = extents_[slot];

@@ -59,6 +59,14 @@ def test_the_peer_restores_what_the_node_compressed(meeting, way):
     assert taker.restored > 0 and taker.not_restored == 0
 
 
+def test_a_peer_that_restores_nothing_gets_the_file_plain(meeting, monkeypatch):
+    """Over loss as well: what is asked for again of an extent that came plain is not what travelled before."""
+    monkeypatch.setattr(compression.Collected, "restored", lambda *_: None)
+    taker = be_sent(meeting, meeting.peer(zstd=True, lose_one_in=10), [text_at(make_file(meeting.node, 1))], "--compress", "zstd")
+    assert newest(meeting)["compress"] == "zstd"
+    assert taker.not_restored > 0 and taker.restored == 0
+
+
 class Lying(peer.Source):
     """Of what it compresses, one chunk of each extent is changed."""
 
