@@ -152,7 +152,7 @@ Result<names::Done> UserNames::change_own(const names::Request& asked, exports::
 
 asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> UserNames::ask(std::string peer,
                                                                        names::Request request) {
-  co_return co_await all_->ask(std::move(peer), std::move(request));
+  return all_->ask(std::move(peer), std::move(request));
 }
 
 }  // namespace sluice::service

@@ -52,7 +52,7 @@ class UserTrees {
   };
 
   virtual ~UserTrees() = default;
-  // What is left when the last part was taken.
+  // Calls take() with each part but the last, which it returns.
   virtual Result<std::vector<catalog::File>> list(const std::string& peer, const Wish& wish,
                                                   const Take& take) = 0;
   virtual Status preview(const std::string& peer, const Wish& wish, const TakeEntry& take) = 0;

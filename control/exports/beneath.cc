@@ -146,7 +146,7 @@ std::string denied() {
   return said + "give the user of sluice-control, or who asks for it as himself, the right to it";
 }
 
-// What to do about errors that file systems of other hosts have.
+// The remedy for an error that only file systems of other hosts give; `otherwise` for all others.
 std::string remedy_of(int reason, const char* otherwise) {
   switch (reason) {
     case ESTALE:

@@ -102,7 +102,7 @@ bool DestinationFile::State::has_final_name() const {
 // After all it may be there.
 Status DestinationFile::State::not_renamed(int reason) {
   if (has_final_name()) {
-    // Of a link in place of a rename.
+    // link(2) gave the name in place of rename(2), and the temporary one is left.
     if (still_named(directory.get(), temporary, fd.get())) ::unlinkat(directory.get(), temporary.c_str(), 0);
     return {};
   }

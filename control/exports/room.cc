@@ -47,7 +47,7 @@ uint64_t bytes_in(const std::vector<base::Range>& data) {
   return bytes;
 }
 
-// Of whom this process is: what it makes counts against them.
+// The user as whom this process runs: what it makes counts against that user's quota.
 std::string own_name() {
   Accounts accounts;
   const std::string& name = accounts.user_name(::geteuid());

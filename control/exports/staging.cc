@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "control/exports/beneath.h"
+#include "control/exports/temporary.h"
 #include "dataplane/base/check.h"
 
 namespace sluice::exports {
@@ -95,11 +96,7 @@ void empty_with_directories(int fd) {
 void Staging::remove() {
   if (!fd_) return remove(tree_fd_, name_);
   empty_with_directories(fd_.get());
-  struct stat own {};
-  struct stat there {};
-  if (::fstat(fd_.get(), &own) == 0 && ::fstatat(tree_fd_, name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-      own.st_dev == there.st_dev && own.st_ino == there.st_ino)
-    ::unlinkat(tree_fd_, name_.c_str(), AT_REMOVEDIR);
+  if (still_named(tree_fd_, name_, fd_.get())) ::unlinkat(tree_fd_, name_.c_str(), AT_REMOVEDIR);
 }
 
 void Staging::remove(int tree_fd, const std::string& name) {

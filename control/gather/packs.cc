@@ -82,8 +82,16 @@ Error no_memory(int reason) {
 
 Error no_pack() { return {ErrorCode::kResources, "what was handed over as the memory of a pack is none"}; }
 
-Result<std::span<uint8_t>> map(int fd, uint64_t bytes) {
-  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+// Whether that is memory of so many bytes which nobody can make shorter.
+bool is_pack(int fd, uint64_t bytes) {
+  struct stat info {};
+  const int seals = fd < 0 ? -1 : ::fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && ::fstat(fd, &info) == 0 &&
+         static_cast<uint64_t>(info.st_size) == bytes;
+}
+
+Result<std::span<uint8_t>> map(int fd, uint64_t bytes, int rights = PROT_READ | PROT_WRITE) {
+  void* const at = ::mmap(nullptr, bytes, rights, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) return no_memory(errno);
   return std::span(static_cast<uint8_t*>(at), bytes);
 }
@@ -164,25 +172,17 @@ Result<std::shared_ptr<PackMemory>> PackMemory::make(uint64_t bytes) {
 }
 
 Result<std::shared_ptr<PackMemory>> PackMemory::adopt(UniqueFd fd, uint64_t bytes) {
-  struct stat info {};
-  const int seals = fd ? ::fcntl(fd.get(), F_GET_SEALS) : -1;
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(fd.get(), &info) != 0 ||
-      static_cast<uint64_t>(info.st_size) != bytes)
-    return no_pack();
+  if (!is_pack(fd.get(), bytes)) return no_pack();
   const Result<std::span<uint8_t>> mapped = map(fd.get(), bytes);
   if (!mapped) return mapped.error();
   return std::shared_ptr<PackMemory>(new PackMemory(std::move(fd), *mapped));
 }
 
 Result<PackView> PackView::of(int fd, uint64_t bytes) {
-  struct stat info {};
-  const int seals = fd < 0 ? -1 : ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(fd, &info) != 0 ||
-      static_cast<uint64_t>(info.st_size) != bytes || bytes == 0)
-    return no_pack();
-  void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
-  if (at == MAP_FAILED) return no_memory(errno);
-  return PackView(std::span(static_cast<uint8_t*>(at), bytes));
+  if (bytes == 0 || !is_pack(fd, bytes)) return no_pack();
+  const Result<std::span<uint8_t>> mapped = map(fd, bytes, PROT_READ);
+  if (!mapped) return mapped.error();
+  return PackView(*mapped);
 }
 
 PackView::~PackView() {

@@ -118,7 +118,7 @@ Summary Transfer::summary(const board::FlowFigures& all, uint64_t now_ns) const 
   summary.attempts = attempts_.count;
   if (job_.source() != nullptr) {
     const uint64_t saved =
-        summary.compressed_bytes - std::min(summary.compressed_bytes, summary.compressed_wire_bytes);
+        board::CompressionFigures{summary.compressed_bytes, summary.compressed_wire_bytes}.saved_bytes();
     const uint64_t sent = summary.bytes_sent + saved + summary.retransmits * leg.agreement().chunk_bytes;
     summary.bytes_resent = sent - std::min(sent, job_.bytes_total());
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "control/proto/digest_fields.h"
+#include "control/proto/fields.h"
 #include "control/proto/file_rows.h"
 #include "control/proto/range_fields.h"
 #include "control/selection/choice.h"
@@ -19,10 +20,6 @@ using exports::UserTrees;
 
 constexpr size_t kStagingMax = 255;
 constexpr int kForgottenMax = 1024;
-
-bool good_text(const std::string& text, size_t most) {
-  return text.size() <= most && text.find('\0') == std::string::npos;
-}
 
 void put_wish(const UserTrees::Wish& from, wire::ListWish* to) {
   for (const std::string& path : from.paths) to->add_paths(path);
@@ -39,7 +36,7 @@ std::optional<UserTrees::Wish> wish_of(const wire::ListWish& from) {
                      .expected = nullptr};
   to.selection.keep = selection::Keep::of(from.keep());
   to.selection.part = peer::part_of(from);
-  const auto good = [](const std::string& path) { return good_text(path, 2 * base::kPathBytesMax); };
+  const auto good = [](const std::string& path) { return plain(path, 2 * base::kPathBytesMax); };
   if (to.paths.empty() || to.paths.size() > catalog::kFilesMax || !std::ranges::all_of(to.paths, good) ||
       !selection::check_selection(to.selection, to.paths.size()))
     return std::nullopt;
@@ -61,17 +58,13 @@ bool is_of_pack(Kind kind) {
 bool good_pack(const catalog::File& pack, Kind kind) {
   const bool of_source = kind == Kind::kFillPack || kind == Kind::kLookAtPack;
   return pack.packed() && !pack.path.empty() && (of_source || pack.path.starts_with('/')) &&
-         good_text(pack.path, 2 * base::kPathBytesMax) && pack.size_bytes <= tree::kPackBytesMax;
+         plain(pack.path, 2 * base::kPathBytesMax) && pack.size_bytes <= tree::kPackBytesMax;
 }
 
 void put_missing(const catalog::Shortfall& from, wire::Answer* to) {
   to->set_failed(from.failed);
   to->set_left_out(from.left_out);
-  for (const catalog::FailedName& name : from.names) {
-    peer::FailedName* const one = to->add_failures();
-    one->set_path(name.path);
-    one->set_failure(static_cast<uint32_t>(name.failure));
-  }
+  peer::set_failures(from.names, to);
 }
 
 }  // namespace
@@ -92,7 +85,7 @@ bool tree_of(const wire::Call& from, Call* to) {
   TreeCall& tree = to->tree;
   tree.staging = from.staging();
   tree.number = from.pack();
-  if (from.forgotten_size() > kForgottenMax || !good_text(tree.staging, kStagingMax) ||
+  if (from.forgotten_size() > kForgottenMax || !plain(tree.staging, kStagingMax) ||
       tree.staging.find('/') != std::string::npos)
     return false;
   tree.forgotten.assign(from.forgotten().begin(), from.forgotten().end());
@@ -138,8 +131,7 @@ bool tree_of(const wire::Answer& from, Answer* to) {
   to->missing.failed = from.failed();
   to->missing.left_out = from.left_out();
   if (static_cast<size_t>(from.failures_size()) > catalog::kFailuresKept) return false;
-  for (const peer::FailedName& name : from.failures())
-    to->missing.names.push_back({.path = name.path(), .failure = catalog::failure_of(name.failure())});
+  to->missing.names = peer::failures_of(from);
   for (const peer::NamedDigests& name : from.digests()) to->digests.push_back(peer::named_of(name));
   return true;
 }

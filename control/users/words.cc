@@ -17,10 +17,6 @@ constexpr size_t kNameMax = 255;
 constexpr size_t kErrorMax = 8192;
 constexpr uint32_t kAlignmentMax = 1U << 30;
 
-bool plain(const std::string& text, size_t most) {
-  return text.size() <= most && text.find('\0') == std::string::npos;
-}
-
 bool good_holes(const std::vector<base::Range>& holes, uint64_t size) {
   uint64_t end = 0;
   for (const base::Range& hole : holes) {

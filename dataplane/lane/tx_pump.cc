@@ -154,19 +154,19 @@ Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
     }
     const ExtentKey key{object->session, object->id, r.offset / object->extent_bytes};
     uint32_t slot = table_.find(key);
-    if (slot == ExtentTable::kNone || extents_[slot].flow != &flow || is_sent_plain(flow, r, slot)) {
+    const bool held = slot != ExtentTable::kNone && extents_[slot].flow == &flow;
+    const bool plain = held && is_sent_plain(flow, r, slot);
+    // What is asked for of it from now on is asked for as plain chunks, whose numbers are not those of the
+    // others. The peer lists what a repair opens there, and takes credit for that.
+    if (plain && extents_[slot].state == State::kHeld && extents_[slot].form == TxForm::kCompressed)
+      give_credit_back(flow, slot);
+    if (!held || plain) {
       if (flow.repairs.slot != ExtentTable::kNone && !(extents_[flow.repairs.slot].key == key)) release();
       if (flow.repairs.slot == ExtentTable::kNone &&
           (!resources_.has_event_room() ||
            !start_read(flow, *object, key.number, true, &flow.repairs.slot))) {
         return Sent::kNothing;
       }
-      // What is asked for of it from now on is asked for as plain chunks. Their numbers are not those of the
-      // others.
-      const uint32_t held = table_.find(key);
-      if (held != ExtentTable::kNone && held != flow.repairs.slot && extents_[held].state == State::kHeld &&
-          extents_[held].form == TxForm::kCompressed && extents_[held].flow == &flow)
-        give_credit_back(flow, held);  // the peer lists what a repair opens there, and takes credit for that
       slot = flow.repairs.slot;
     }
     const Extent& e = extents_[slot];
