@@ -107,6 +107,7 @@ void BoardFlows::open_flow(FlowSlotId slot, const FlowConfig& config, BoardUser*
   flow_slot.config = config;
   flow_slot.config.tag = tag;
   flow_slot.control.rate_bps.store(config.rate_bps, std::memory_order_release);
+  flow_slot.control.rate_ramps.store(1, std::memory_order_release);
   flow_slot.control.settled_below.store(0, std::memory_order_release);
   // Control may grant less later, but never less than the configuration says.
   if (config.direction == Direction::kRx)

@@ -292,7 +292,9 @@ void LegFlows::perform(const transfer::CommandLane& effect) {
 
 void LegFlows::perform(const transfer::SetRate& effect) {
   if (flows() == nullptr || !flows_.contains(effect.lane)) return;
-  flows()->flow(flows_.slot(effect.lane)).control.rate_bps.store(effect.rate_bps, std::memory_order_relaxed);
+  board::FlowControl& control = flows()->flow(flows_.slot(effect.lane)).control;
+  control.rate_bps.store(effect.rate_bps, std::memory_order_relaxed);
+  control.rate_ramps.store(effect.ramps ? 1 : 0, std::memory_order_relaxed);
 }
 
 void LegFlows::perform(const transfer::SettleLane& effect) {

@@ -107,10 +107,12 @@ void SourceLeg::control_rate(const Tick& event, const recovery::Sender& sender, 
     busy[*sending] = true;
   }
   const Indexed<LaneId, uint64_t> shares = rate::lane_shares(rate_bps, busy);
+  const bool ramps = rate_->condition() == rate::Condition::kRamping;
+  const bool ramped = std::exchange(ramps_, ramps);
   for (uint32_t i = 0; i < shares.size(); ++i) {
     const LaneId lane(i);
-    if (std::exchange(lane_rates_[lane], shares[lane]) == shares[lane]) continue;
-    out.add(SetRate{.leg = id(), .lane = lane, .rate_bps = shares[lane]});
+    if (std::exchange(lane_rates_[lane], shares[lane]) == shares[lane] && ramps == ramped) continue;
+    out.add(SetRate{.leg = id(), .lane = lane, .rate_bps = shares[lane], .ramps = ramps});
   }
 }
 

@@ -79,6 +79,7 @@ class SourceLeg : public EndStream {
   } caps_;
   PathWatch path_;                        // does it carry the chunks?
   Indexed<LaneId, uint64_t> lane_rates_;  // as they were set
+  bool ramps_ = true;                     // likewise, of all
   uint64_t flows_done_ = 0;
   size_t command_backlog_ = 0;
   uint32_t work_answers_ = 0;  // lanes that have still to say what they hold

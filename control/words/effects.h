@@ -85,6 +85,7 @@ struct SetRate {
   LegId leg;
   LaneId lane;
   uint64_t rate_bps = 0;
+  bool ramps = false;  // it is still being found
 };
 struct SettleLane {  // runs of lost tx_seq for the worker's next statuses (there is room for them), and what
                      // is settled
@@ -169,6 +170,8 @@ struct FinishObject {  // cut to size, mode and times set, synced -> ObjectFinis
 struct ReadBackObject {  // past the cache where the file system allows that -> ObjectReadBack
   ObjectId object;
   recovery::Range range;
+  // After so many bytes that are no hole it may end; the answer's range ends where it did.
+  uint64_t data_bytes_most = UINT64_MAX;
   // Computed as well, over pieces from byte 0 on, one behind the other; then through the cache, if it may.
   digests::Mask digests = 0;
   bool cached = false;

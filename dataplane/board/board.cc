@@ -23,9 +23,9 @@ static_assert(SLUICE_BYTES(FlowConfig, 112) && SLUICE_AT(FlowConfig, flow_id, 0)
               SLUICE_AT(FlowConfig, echo_bytes, 104) && SLUICE_AT(FlowConfig, echoes, 108));
 static_assert(SLUICE_BYTES(SenderChoice, 2) && SLUICE_AT(SenderChoice, parity, 0) &&
               SLUICE_AT(SenderChoice, compress, 1));
-static_assert(SLUICE_BYTES(FlowControl, 32) && SLUICE_AT(FlowControl, rate_bps, 0) &&
+static_assert(SLUICE_BYTES(FlowControl, 40) && SLUICE_AT(FlowControl, rate_bps, 0) &&
               SLUICE_AT(FlowControl, settled_below, 8) && SLUICE_AT(FlowControl, credit_extents, 16) &&
-              SLUICE_AT(FlowControl, log_level, 24));
+              SLUICE_AT(FlowControl, log_level, 24) && SLUICE_AT(FlowControl, rate_ramps, 32));
 static_assert(SLUICE_BYTES(FlowState, 536) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, bytes, 8) && SLUICE_AT(FlowState, retransmitted_chunks, 16) &&
               SLUICE_AT(FlowState, repaired_chunks, 24) && SLUICE_AT(FlowState, duplicate_chunks, 32) &&

@@ -19,7 +19,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 27;
+inline constexpr uint32_t kVersion = 28;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -97,6 +97,8 @@ struct FlowControl {
   // rx: window granted beyond the completed extents; never less than FlowConfig.credit_extents.
   std::atomic<uint64_t> credit_extents;
   std::atomic<uint64_t> log_level;  // LogLevel; anything above the highest is that
+  // tx: not 0 while rate_bps is still being found, so that it does not tell what the path carries.
+  std::atomic<uint64_t> rate_ramps;
 };
 
 // Written by the worker that owns the flow; read by control and tools. Monotonic unless said.

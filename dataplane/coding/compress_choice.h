@@ -57,10 +57,12 @@ class CompressChoice {
   explicit CompressChoice(bool always) : always_(always) {}
 
   bool always() const { return always_; }
-  // The next extent is about to be decided on; of `rate_bps` of the flow.
-  Next next(uint32_t plain_bytes, uint64_t rate_bps, const CompressSpeed& speed) {
+  // The next extent is about to be decided on; of `rate_bps` of the flow, which is still being found if it
+  // `ramps`: then it says nothing of the network, and would not grow beyond what is compressed meanwhile.
+  Next next(uint32_t plain_bytes, uint64_t rate_bps, bool ramps, const CompressSpeed& speed) {
     if (plain_bytes < kPlainBytesMin) return Next::kPlain;
     if (always_) return Next::kCompress;
+    if (ramps) return Next::kNotNow;
     if (static_cast<double>(rate_bps) * kFasterThanRate > speed.bps(Effort::kFast)) return Next::kNotNow;
     if (skipped_ == 0) return Next::kCompress;
     --skipped_;

@@ -220,6 +220,7 @@ void operate(World& world, fuzz::Input& input) {
       break;
     case 11:
       board.flows[slot].control.rate_bps = input.edge();
+      board.flows[slot].control.rate_ramps = input.flag() ? 1 : 0;
       break;
     case 12:
       board.control_alive_ns = input.flag() ? world.now_ns : input.edge();

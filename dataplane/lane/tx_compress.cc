@@ -65,12 +65,13 @@ bool TxSide::begin_compressing() {
 // The first extent that is read, and on which nothing is decided.
 bool TxSide::begin_compressing_of(Flow& flow) {
   const uint64_t rate_bps = flow.slot.control.rate_bps.load(std::memory_order_relaxed);
+  const bool ramps = flow.slot.control.rate_ramps.load(std::memory_order_relaxed) != 0;
   for (uint32_t i = 0; i < flow.first_pass.unsent.size(); ++i) {
     const uint32_t slot = flow.first_pass.unsent.at(i);
     Extent& e = extents_[slot];
     if (e.form != TxForm::kUndecided) continue;
     if (e.state != State::kReady || e.length == 0) return false;
-    switch (flow.compression.next(e.length, rate_bps, compress_speed_)) {
+    switch (flow.compression.next(e.length, rate_bps, ramps, compress_speed_)) {
       case CompressChoice::Next::kNotNow:
         return false;
       case CompressChoice::Next::kPlain:

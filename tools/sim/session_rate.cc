@@ -11,7 +11,9 @@ void Session::perform(const transfer::SetRate& e) {
   const uint64_t rate_bps = broken(Break::kDoubleRate) ? 2 * e.rate_bps
                             : broken(Break::kMute)     ? 0
                                                        : e.rate_bps;
-  const uint64_t before_bps = board()->flow(flows.slot(e.lane)).control.rate_bps.exchange(rate_bps);
+  board::FlowControl& control = board()->flow(flows.slot(e.lane)).control;
+  control.rate_ramps.store(e.ramps ? 1 : 0);
+  const uint64_t before_bps = control.rate_bps.exchange(rate_bps);
   const uint64_t change_bps = rate_bps > before_bps ? rate_bps - before_bps : before_bps - rate_bps;
   const uint64_t heard_ns = board()->flow(flows.slot(e.lane)).state.last_peer_ns.load();
   if (rate_bps == 0 && host_.now_ns() < heard_ns + rate::Silence::kStopNs)
