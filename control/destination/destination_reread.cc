@@ -12,9 +12,10 @@
 namespace sluice::transfer {
 namespace {
 
-// At once: an attempt that ends waits for no more. Of a hole more, since most file systems tell of it.
+// Read at once: an attempt that ends waits for no more.
 constexpr uint64_t kReadBackBytes = 64U << 20;
-constexpr uint64_t kReadBackHoleBytes = 4ULL << 30;
+// A hole takes no time, however long, unless digests of its zeros are computed.
+constexpr uint64_t kDigestHoleBytes = 4ULL << 30;
 
 // From here to the end of the hole in which it lies; 0: in none.
 uint64_t hole_left(const std::vector<base::Range>& holes, uint64_t from) {
@@ -78,11 +79,13 @@ Status DestinationEnd::unread_was_read(const ObjectReadBack& event, Effects& out
 void DestinationEnd::read_back(ObjectId object, uint64_t from, Effects& out) {
   const uint64_t left = catalog().object(object).size_bytes - from;
   const uint64_t hole = hole_left(catalog().files_of(object).front().holes, from);
-  const uint64_t most = std::max(kReadBackBytes, std::min(hole, kReadBackHoleBytes));
   const catalog::File& file = catalog().files_of(object).front();
+  const digests::Mask digests = to_digest(object);
+  const uint64_t most = kReadBackBytes + (digests == 0 ? hole : std::min(hole, kDigestHoleBytes));
   pending_.ask(ReadBackObject{.object = object,
                               .range = {.offset = from, .length = std::min(left, most)},
-                              .digests = to_digest(object),
+                              .data_bytes_most = kReadBackBytes,
+                              .digests = digests,
                               .cached = !file.suspect && !file.verify},
                out);
 }

@@ -85,6 +85,28 @@ TEST_P(HolesTest, AreReadAsZerosAndNotBeyondTheEnd) {
   EXPECT_FALSE(exports::read_crc(fd.get(), wire::CrcKind::kCrc32c, 0, kSize + 1)) << "it ends before";
 }
 
+// However long a hole is, a part ends soon after the bytes that take time to read.
+TEST_P(HolesTest, APartOfAFileEndsAfterItsDataAndNotAfterItsHoles) {
+  constexpr uint64_t kHole = uint64_t{1} << 42;
+  constexpr uint64_t kData = 8U << 20;
+  std::vector<base::Range> data;
+  for (uint64_t at = 0; at < kData; at += kBlock) data.push_back({.offset = kHole + at, .length = kBlock});
+  const UniqueFd fd = sparse("f", 2 * kHole, data);
+  constexpr auto kKind = wire::CrcKind::kCrc64Ecma;
+  const uint64_t all = *exports::read_crc(fd.get(), kKind, 0, 2 * kHole);
+  uint64_t crc = 0;
+  uint64_t parts = 0;
+  for (uint64_t at = 0; at < 2 * kHole; ++parts) {
+    const auto part = exports::read_back_part(fd.get(), kKind, at, 2 * kHole - at, 1U << 20);
+    ASSERT_TRUE(part) << part.error().message;
+    if (parts == 0) EXPECT_LT(part->bytes, kHole + kData) << "its first data end it";
+    crc = crc::shift(kKind, crc, part->bytes) ^ part->crc;
+    at += part->bytes;
+  }
+  EXPECT_EQ(crc, all);
+  EXPECT_LE(parts, 4U);
+}
+
 TEST_P(HolesTest, ADestinationTakesRoomForWhatIsToComeAlone) {
   DestinationSpec wanted = spec("data/new", uint64_t{1} << 40);
   wanted.holes = {{.offset = 0, .length = (uint64_t{1} << 39)},

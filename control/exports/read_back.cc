@@ -69,7 +69,14 @@ class Adler32 {
 };
 
 template <typename Sum>
-Result<uint64_t> read_sum(int fd, uint64_t offset, uint64_t length, const ReadProgress& progress, Sum sum) {
+struct Summed {
+  Sum sum;
+  uint64_t bytes = 0;
+};
+
+template <typename Sum>
+Result<Summed<Sum>> read_part(int fd, uint64_t offset, uint64_t length, uint64_t data_bytes_most,
+                              const ReadProgress& progress, Sum sum) {
   DCHECK(length <= static_cast<uint64_t>(INT64_MAX) - kAlignment &&
              offset <= static_cast<uint64_t>(INT64_MAX) - length,
          "bytes of a file");
@@ -77,7 +84,8 @@ Result<uint64_t> read_sum(int fd, uint64_t offset, uint64_t length, const ReadPr
   std::unique_ptr<uint8_t, decltype(&std::free)> buffer(nullptr, &std::free);  // holes need none
   const Error cancelled{ErrorCode::kCancelled, "was not read to its end"};
   const uint64_t end = offset + length;
-  for (uint64_t at = offset; at < end;) {
+  uint64_t at = offset;
+  for (uint64_t read_bytes = 0; at < end && read_bytes < data_bytes_most;) {
     base::note_progress();
     // A hole of any length is read at once.
     if (const uint64_t data = exports::next_data(fd, at, end); data > at) {
@@ -100,9 +108,27 @@ Result<uint64_t> read_sum(int fd, uint64_t offset, uint64_t length, const ReadPr
     const uint64_t got = std::min(static_cast<uint64_t>(n) - skew, end - at);
     sum.add(buffer.get() + skew, got);
     at += got;
+    read_bytes += got;
     if (progress && !progress(got)) return cancelled;
   }
-  return sum.value();
+  return Summed<Sum>{std::move(sum), at - offset};
+}
+
+template <typename Sum>
+Result<uint64_t> read_sum(int fd, uint64_t offset, uint64_t length, const ReadProgress& progress, Sum sum) {
+  Result<Summed<Sum>> read = read_part(fd, offset, length, UINT64_MAX, progress, std::move(sum));
+  if (!read) return read.error();
+  return read->sum.value();
+}
+
+Result<Part> read_crc_of_part(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
+                              uint64_t data_bytes_most, digests::Several* also) {
+  const auto read = [&](auto sum) -> Result<Part> {
+    auto summed = read_part(fd, offset, length, data_bytes_most, {}, std::move(sum));
+    if (!summed) return summed.error();
+    return Part{.bytes = summed->bytes, .crc = summed->sum.value()};
+  };
+  return also != nullptr ? read(CrcAndDigests(kind, *also)) : read(Crc(kind));
 }
 
 }  // namespace
@@ -117,9 +143,11 @@ Result<uint64_t> read_adler32(int fd, uint64_t length, const ReadProgress& progr
   return read_sum(fd, 0, length, progress, Adler32());
 }
 
-Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
-                               const Also& also) {
-  const auto read = [&](int from) { return read_crc(from, kind, offset, length, {}, also.digests); };
+Result<Part> read_back_part(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
+                            uint64_t data_bytes_most, const Also& also) {
+  const auto read = [&](int from) {
+    return read_crc_of_part(from, kind, offset, length, data_bytes_most, also.digests);
+  };
   const std::string again = fmt::format("/proc/self/fd/{}", fd);
   UniqueFd reader;
   if (!also.cached) reader = UniqueFd(::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
@@ -129,6 +157,13 @@ Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint
   if (!reader)
     return Error{ErrorCode::kStorage, fmt::format("cannot be read back: {}", std::strerror(errno))};
   return read(reader.get());
+}
+
+Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
+                               const Also& also) {
+  const Result<Part> part = read_back_part(fd, kind, offset, length, UINT64_MAX, also);
+  if (!part) return part.error();
+  return part->crc;
 }
 
 }  // namespace sluice::exports

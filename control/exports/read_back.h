@@ -32,4 +32,12 @@ struct Also {
 Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                                const Also& also = {});
 
+// Likewise, and it ends early once it has read `data_bytes_most` that are no hole (a piece of 4 MiB more).
+struct Part {
+  uint64_t bytes = 0;
+  uint64_t crc = 0;  // of these
+};
+Result<Part> read_back_part(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
+                            uint64_t data_bytes_most, const Also& also = {});
+
 }  // namespace sluice::exports

@@ -175,23 +175,23 @@ std::optional<uint64_t> ExtentLedger::block_digest(BlockId block) const {
   return closed_[block.value()];
 }
 
-ExtentLedger::Piece ExtentLedger::full_piece_at(BlockId block) const {
+ExtentLedger::Piece ExtentLedger::full_piece_at(BlockId block, uint64_t zeros_bytes_most) const {
   Piece piece{.range = range_of(block), .crc = closed_[block.value()]};
   const uint64_t block_bytes = piece.range.length;
   const uint64_t zeros = crc::of_zeros(layout_.crc_kind, block_bytes);
   if (piece.crc != zeros) return piece;
-  while (++block < end_id() && piece.range.length + block_bytes <= kZerosOfPiece &&
+  while (++block < end_id() && piece.range.length + block_bytes <= zeros_bytes_most &&
          range_of(block).length == block_bytes && block_digest(block) == zeros)
     piece.range.length += block_bytes;
   piece.crc = crc::of_zeros(layout_.crc_kind, piece.range.length);
   return piece;
 }
 
-ExtentLedger::Piece ExtentLedger::piece_at(ExtentId from) const {
+ExtentLedger::Piece ExtentLedger::piece_at(ExtentId from, uint64_t zeros_bytes_most) const {
   DCHECK(map_.is_set(from), "an extent that is known");
   const BlockId block = block_of(from);
   const auto open = open_.find(block);
-  if (open == open_.end()) return full_piece_at(block);
+  if (open == open_.end()) return full_piece_at(block, zeros_bytes_most);
   Piece piece{.range = {.offset = map_.range_of(from).offset}};
   for (ExtentId extent = from; extent < end_of(block) && map_.is_set(extent); ++extent) {
     const uint64_t bytes = map_.range_of(extent).length;

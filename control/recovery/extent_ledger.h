@@ -64,13 +64,13 @@ class ExtentLedger {
   std::optional<uint64_t> extent_crc(ExtentId extent) const;
   std::optional<uint64_t> block_digest(BlockId block) const;
   // A piece that can be read and compared at once, from this extent on: its full block, full blocks of zeros
-  // up to kZerosOfPiece, since holes are read at once, or what its block knows without a hole. `from` is
+  // up to `zeros_bytes_most`, since holes are read at once, or what its block knows without a hole. `from` is
   // known.
   struct Piece {
     Range range;
     uint64_t crc = 0;  // of its bytes
   };
-  Piece piece_at(ExtentId from) const;
+  Piece piece_at(ExtentId from, uint64_t zeros_bytes_most = kZerosOfPiece) const;
 
   BlockId end_id() const { return BlockId(closed_.size()); }  // one past the last block
   static BlockId block_of(ExtentId extent) { return BlockId(extent.value() / kBlockExtents); }
@@ -87,7 +87,7 @@ class ExtentLedger {
   uint32_t extents_in(BlockId block) const;
   // What a piece that ends at byte `end` adds to the digest of the object.
   uint64_t shifted(uint64_t end, uint64_t crc) const;
-  Piece full_piece_at(BlockId block) const;
+  Piece full_piece_at(BlockId block, uint64_t zeros_bytes_most) const;
   uint64_t fold_block(BlockId block, const Open& open) const;
   std::string encode(BlockId block) const;
   void add_zero_blocks(BlockId first, BlockId end);

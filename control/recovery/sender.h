@@ -143,7 +143,6 @@ class Sender {
   bool digest_known(ObjectId object) const { return objects_[object].ledger.complete(); }
   uint64_t digest(ObjectId object) const { return objects_[object].ledger.digest(); }
   std::optional<uint64_t> peer_digest(ObjectId object) const { return objects_[object].peer_digest; }
-  const Layout& layout(ObjectId object) const { return objects_[object].layout; }
   const ExtentLedger& ledger(ObjectId object) const { return objects_[object].ledger; }
   uint64_t bytes_held(ObjectId object) const { return objects_[object].at_peer.set_bytes(); }
   uint64_t bytes_held() const { return bytes_held_; }

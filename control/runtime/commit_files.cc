@@ -155,24 +155,33 @@ void TransferFiles::perform(const transfer::ReadBackObject& effect) {
     DCHECK(known, "digests begin with the first byte");
     several = known;
   }
-  const bool last = effect.range.end() == file(effect.object).size_bytes;
-  if (last) digesting_.erase(effect.object);
+  const uint64_t size_bytes = file(effect.object).size_bytes;
   files_part().run(
-      [open = destination(effect.object), kind = transfer_.job().terms->crc_kind, effect, several, last,
+      [open = destination(effect.object), kind = transfer_.job().terms->crc_kind, effect, several, size_bytes,
        file_base = file(effect.object).base_bytes()] {
         const auto began = std::chrono::steady_clock::now();
         const exports::Also also{.digests = several.get(), .cached = effect.cached};
-        transfer::ObjectReadBack read{
-            .object = effect.object,
-            .range = effect.range,
-            .crc = exports::read_back_crc(open->fd(), kind, file_base + effect.range.offset,
-                                          effect.range.length, also)};
-        if (several && last && read.crc) read.digests = several->values();
+        const Result<exports::Part> part =
+            exports::read_back_part(open->fd(), kind, file_base + effect.range.offset, effect.range.length,
+                                    effect.data_bytes_most, also);
+        transfer::ObjectReadBack read{.object = effect.object,
+                                      .range = effect.range,
+                                      .crc = Error{ErrorCode::kStorage, "was not read"}};
+        if (part) {
+          read.range.length = part->bytes;
+          read.crc = part->crc;
+          if (several && read.range.end() == size_bytes) read.digests = several->values();
+        } else {
+          read.crc = part.error();
+        }
         read.took_ns =
             static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());
         return read;
       },
-      [self = shared_from_this()](transfer::ObjectReadBack read) { self->post(std::move(read)); });
+      [self = shared_from_this(), size_bytes](transfer::ObjectReadBack read) {
+        if (!read.crc || read.range.end() == size_bytes) self->digesting_.erase(read.object);
+        self->post(std::move(read));
+      });
 }
 
 }  // namespace sluice::runtime

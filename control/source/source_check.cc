@@ -40,8 +40,7 @@ Status SourceEnd::on(const SourceChecked& event, Effects& out) {
     say_digest(event.object, out);
     return {};
   }
-  if (recheck_.add(event.object, sender_.layout(event.object), sender_.ledger(event.object),
-                   event.ctime_ns)) {
+  if (recheck_.add(event.object, sender_.ledger(event.object), event.ctime_ns)) {
     out.log(LogLevel::kInfo, fmt::format("{}: {} while it was sent; reading it again", file.shown,
                                          touched ? "something happened to it (its ctime changed)"
                                                  : "its bytes may have changed"));
@@ -68,8 +67,10 @@ void SourceEnd::reread(Effects& out) {
   if (rereading_ || files_.halted()) return;
   if (const auto next = sender_.take_unknown()) {
     rereading_ = true;
-    return pending_.ask(read_extents(sender_.ledger(next->object), next->object, next->first, next->end),
-                        out);
+    ReadExtents read{.object = next->object, .first = next->first, .ranges = {}};
+    for (ExtentId each = next->first; each < next->end; ++each)
+      read.ranges.push_back(sender_.ledger(next->object).map().range_of(each));
+    return pending_.ask(std::move(read), out);
   }
   if (const std::optional<ReadExtents> again = recheck_.next()) {
     rereading_ = true;
@@ -96,7 +97,7 @@ Status SourceEnd::on(const ExtentsRead& event, Effects& out) {
   }
   Status status;
   if (recheck_.reading()) {
-    status = rechecked(event.object, *event.crcs, out);
+    status = rechecked(event.object, event.crcs->front(), out);
   } else {
     sender_.reread(event.object, event.first, *event.crcs);
     status = follow_sender(out);
@@ -105,8 +106,8 @@ Status SourceEnd::on(const ExtentsRead& event, Effects& out) {
   return status;
 }
 
-Status SourceEnd::rechecked(ObjectId object, const std::vector<uint64_t>& crcs, Effects& out) {
-  switch (recheck_.read(crcs)) {
+Status SourceEnd::rechecked(ObjectId object, uint64_t crc, Effects& out) {
+  switch (recheck_.read(crc)) {
     case SourceRecheck::Found::kSameSoFar:
       return {};
     case SourceRecheck::Found::kChanged:

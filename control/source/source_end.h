@@ -162,7 +162,7 @@ class SourceEnd final : public DataEnd {
   Status states_end(LegId leg, Effects& out);
   Status follow_sender(Effects& out);
   void check_source(ObjectId object, std::optional<Error> otherwise, Effects& out);
-  Status rechecked(ObjectId object, const std::vector<uint64_t>& crcs, Effects& out);
+  Status rechecked(ObjectId object, uint64_t crc, Effects& out);
   void say_digest(ObjectId object, Effects& out);
   // source_digests.cc: what archives ask for, computed by the destination
   Status hear(LegId leg, const NameDigests& part);

@@ -76,8 +76,13 @@ class InParts : public SendingFixture {
       EXPECT_EQ(reads.size(), 1U) << "one after the other";
       std::vector<uint64_t> crcs;
       for (const recovery::Range& range : reads[0].ranges) {
-        extents_read.push_back(range.offset / kExtent);
-        crcs.push_back(crc(extents_read.back(), reads[0].object.value()) ^ wrong);
+        uint64_t sum = 0;
+        for (uint64_t at = range.offset; at < range.end(); at += kExtent) {
+          extents_read.push_back(at / kExtent);
+          sum = crc::shift(agreement_.crc_kind, sum, kExtent) ^
+                crc(extents_read.back(), reads[0].object.value());
+        }
+        crcs.push_back(sum ^ wrong);
       }
       read_ = end_->on(ExtentsRead{.object = reads[0].object, .first = reads[0].first, .crcs = crcs}, out_);
     }

@@ -4,23 +4,17 @@
 #include <algorithm>
 
 namespace sluice::transfer {
+namespace {
 
-ReadExtents read_extents(const recovery::ExtentLedger& ledger, ObjectId object, ExtentId first,
-                         ExtentId end) {
-  ReadExtents read{.object = object, .first = first, .ranges = {}};
-  for (ExtentId each = first; each < end; ++each) read.ranges.push_back(ledger.map().range_of(each));
-  return read;
-}
+constexpr uint64_t kZerosBytes = 1ULL << 40;
 
-bool SourceRecheck::add(ObjectId object, const recovery::Layout& layout, const recovery::ExtentLedger& sent,
-                        int64_t ctime_ns) {
+}  // namespace
+
+bool SourceRecheck::add(ObjectId object, const recovery::ExtentLedger& sent, int64_t ctime_ns) {
   const auto same = [object](const Again& each) { return each.object == object; };
   if (std::any_of(objects_.begin(), objects_.end(), same)) return false;
-  objects_.push_back({.object = object,
-                      .ctime_ns = ctime_ns,
-                      .sent = sent,
-                      .found = recovery::ExtentLedger(layout),
-                      .next = sent.map().next_set(ExtentId(0))});
+  objects_.push_back(
+      {.object = object, .ctime_ns = ctime_ns, .sent = sent, .next = sent.map().next_set(ExtentId(0))});
   return true;
 }
 
@@ -28,25 +22,21 @@ std::optional<ReadExtents> SourceRecheck::next() {
   if (reading_ || objects_.empty()) return std::nullopt;
   reading_ = true;
   const Again& again = objects_.front();
-  const ExtentId block_end = again.sent.end_of(recovery::ExtentLedger::block_of(again.next));
-  return read_extents(again.sent, again.object, again.next,
-                      again.sent.map().next_clear({again.next, block_end}));
+  piece_ = again.sent.piece_at(again.next, kZerosBytes);
+  return ReadExtents{.object = again.object, .first = again.next, .ranges = {piece_.range}};
 }
 
-SourceRecheck::Found SourceRecheck::read(const std::vector<uint64_t>& crcs) {
+SourceRecheck::Found SourceRecheck::read(uint64_t crc) {
   reading_ = false;
   ++steps_;
+  if (crc != piece_.crc) return Found::kChanged;  // at once: it need not be read to its end
   Again& again = objects_.front();
-  const recovery::BlockId block = recovery::ExtentLedger::block_of(again.next);
-  for (const uint64_t crc : crcs) {
-    const std::optional<uint64_t> known = again.sent.extent_crc(again.next);
-    if (known && *known != crc) return Found::kChanged;  // at once: it need not be read to its end
-    (void)again.found.add(again.next++, crc);
-  }
-  const std::optional<uint64_t> whole = again.sent.block_digest(block);
-  if (whole && whole != again.found.block_digest(block)) return Found::kChanged;
-  if (again.next < again.sent.map().end_id()) again.next = again.sent.map().next_set(again.next);
-  return again.next == again.sent.map().end_id() ? Found::kSame : Found::kSameSoFar;
+  const recovery::ExtentMap& map = again.sent.map();
+  const uint64_t end = piece_.range.end();
+  again.next = end == map.range_of(ExtentId(map.end_id().value() - 1)).end()
+                   ? map.end_id()
+                   : map.next_set(map.extent_at(end));
+  return again.next == map.end_id() ? Found::kSame : Found::kSameSoFar;
 }
 
 void SourceRecheck::drop(ObjectId object) {

@@ -12,31 +12,26 @@
 
 #include <deque>
 #include <optional>
-#include <vector>
 
 #include "control/recovery/extent_ledger.h"
 #include "control/words/effects.h"
 
 namespace sluice::transfer {
 
-// The extents from `first` to before `end`.
-ReadExtents read_extents(const recovery::ExtentLedger& ledger, ObjectId object, ExtentId first, ExtentId end);
-
 class SourceRecheck {
  public:
   // False: it is under way already. `sent`: what is known of the bytes that were sent, some at least.
   // `ctime_ns`: before the reading.
-  bool add(ObjectId object, const recovery::Layout& layout, const recovery::ExtentLedger& sent,
-           int64_t ctime_ns);
+  bool add(ObjectId object, const recovery::ExtentLedger& sent, int64_t ctime_ns);
 
-  // What is to be read next, a block or what was sent of it without a gap, one at a time; each is answered by
-  // read() or failed().
+  // What is to be read next: a block, or what was sent of it without a gap, or blocks of zeros, which a
+  // source knows as holes, so that they take no time. One at a time; each is answered by read() or failed().
   std::optional<ReadExtents> next();
   bool reading() const { return reading_; }
   void failed() { reading_ = false; }
   void drop(ObjectId object);                                  // not while it is read
   enum class Found : uint8_t { kSameSoFar, kSame, kChanged };  // kSame: all of it; then take()
-  Found read(const std::vector<uint64_t>& crcs);
+  Found read(uint64_t crc);
   int64_t take();  // the object is through: the ctime before it was read
 
   bool idle() const { return objects_.empty(); }
@@ -48,11 +43,11 @@ class SourceRecheck {
     ObjectId object;
     int64_t ctime_ns = 0;
     recovery::ExtentLedger sent;  // as of the beginning
-    recovery::ExtentLedger found;
     ExtentId next;
   };
   std::deque<Again> objects_;  // the first is being read
   bool reading_ = false;
+  recovery::ExtentLedger::Piece piece_;  // that is being read
   uint64_t steps_ = 0;
 };
 

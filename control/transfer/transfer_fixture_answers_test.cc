@@ -84,8 +84,8 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
   }
   if (const auto* read = std::get_if<ReadExtents>(&effect)) {
     std::vector<uint64_t> crcs;
-    for (size_t i = 0; i < read->ranges.size(); ++i)
-      crcs.push_back(Content::crc(read->object, read->first.plus(i)) ^ source_change);
+    for (const recovery::Range& range : read->ranges)
+      crcs.push_back(read_back(read->object, range) ^ source_change);
     return ExtentsRead{.object = read->object, .first = read->first, .crcs = or_error(std::move(crcs))};
   }
   if (const auto* create = std::get_if<CreateFiles>(&effect)) {

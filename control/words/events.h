@@ -183,7 +183,7 @@ struct ObjectFinished {
 };
 struct ObjectReadBack {
   ObjectId object;
-  recovery::Range range;
+  recovery::Range range;  // that was read: from the asked one's begin
   Result<uint64_t> crc;
   digests::Values digests = {};  // with the last piece
   uint64_t took_ns = 0;
