@@ -2,29 +2,15 @@
 #
 # The command `session show` would do, but each call is a process that takes CPU from what is measured.
 # SPDX-License-Identifier: Apache-2.0
-import functools
-import importlib.util
-import tempfile
 import threading
 import time
 
-from harness.system import REPOSITORY, run
+from harness import operators
 
 from .errors import LabError
 
-PACKAGES = ("python3-grpcio", "python3-protobuf", "protobuf-compiler")
+PACKAGES = operators.PACKAGES
 _END_DEADLINE_S = 60
-
-
-@functools.cache
-def _messages():
-    """The classes of api.proto, as protoc makes them."""
-    with tempfile.TemporaryDirectory() as made:
-        run(["protoc", f"-I{REPOSITORY / 'control/proto'}", f"--python_out={made}", "api.proto"])
-        spec = importlib.util.spec_from_file_location("api_pb2", f"{made}/api_pb2.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
 
 
 class Watch:
@@ -34,12 +20,12 @@ class Watch:
     def __init__(self, node, session):
         import grpc  # only here: not every experiment needs it
 
-        self._api = _messages()
+        self._api = operators.messages()
         self.session = session
         self.samples = []
         self.last = None
         self._error = None
-        self._channel = grpc.insecure_channel(f"unix:{node.directory / 'run/control.sock'}")
+        self._channel = operators.channel(node.directory)
         call = self._channel.unary_stream("/sluice.api.Control/WatchSession",
                                           request_serializer=self._api.SessionRef.SerializeToString,
                                           response_deserializer=self._api.Session.FromString)  # fmt: skip

@@ -207,11 +207,11 @@ class Siege:
     def goes_on(self):
         """The transfer is under way on its first flows, at both nodes."""
         for node in self.pair.nodes:
-            _, session, _ = node.json("session", "show", self.session)
-            assert (session["state"], session["attempts"]) == ("transferring", 1), session
+            session = node.shown(self.session)
+            assert (session.state, session.attempts) == (session.TRANSFERRING, 1), session
 
     def bytes_done(self):
-        return self.pair.b.json("session", "show", self.session)[1]["bytes_done"]
+        return self.pair.b.shown(self.session).bytes_done
 
     def end(self):
         """The rest goes as fast as it can: the file arrives identical, and both nodes still serve."""

@@ -185,13 +185,13 @@ def cancel_all(pair):
 
 def start_slow(node, *arguments, rate="40M", lookup=None):
     """Starts a transfer in the background; returns (process, session id) once bytes have arrived."""
-    before = {session["id"] for session in node.sessions()}
+    before = {session.id for session in node.listed()}
     process = node.popen(*arguments, "--rate", rate)
 
     def moving():
         assert process.poll() is None, f"ended early: {process.communicate()[1]}"
-        new = [session for session in node.sessions() if session["id"] not in before]
-        return new and new[-1]["bytes_done"] > 0 and new[-1]["id"]
+        new = [session for session in node.listed() if session.id not in before]
+        return new and new[-1].bytes_done > 0 and new[-1].id
 
     return process, wait_until(moving, 30, "first bytes of the slow transfer")
 

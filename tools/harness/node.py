@@ -4,6 +4,7 @@ import json
 import pathlib
 import subprocess
 
+from . import operators
 from .process import Daemon
 from .system import HarnessError, wait_until
 
@@ -170,13 +171,21 @@ class Node:
 
     def counters(self):
         """{name: value} of its dataplane; those that stand there several times are added up."""
-        status, reply, error = self.json("counters")
-        if status != 0:
-            raise HarnessError(f"sluice counters: exit {status}: {error.strip()}")
+        api = operators.messages()
         values = {}
-        for one in reply["counters"]:
-            values[one["name"]] = values.get(one["name"], 0) + one["value"]
+        for one in operators.call(self.directory, "Counters", api.CountersRequest(), api.CountersReply).counters:
+            values[one.name] = values.get(one.name, 0) + one.value
         return values
+
+    def listed(self):
+        """Its sessions as the operator's API has them, newest last."""
+        api = operators.messages()
+        return operators.call(self.directory, "ListSessions", api.ListSessionsRequest(), api.ListSessionsReply).sessions
+
+    def shown(self, session):
+        """The session as the operator's API has it, by its whole name."""
+        api = operators.messages()
+        return operators.call(self.directory, "ShowSession", api.SessionRef(id=session), api.Session)
 
     def sessions(self):
         """Newest last."""
