@@ -39,23 +39,24 @@ class Crc {
   uint64_t value_ = 0;
 };
 
-// And digests of the same bytes.
-class CrcAndDigests {
+// And others of the same bytes: digests::Several, sums::RangeSummer.
+template <typename Others>
+class CrcAnd {
  public:
-  CrcAndDigests(wire::CrcKind kind, digests::Several& digests) : crc_(kind), digests_(digests) {}
+  CrcAnd(wire::CrcKind kind, Others& others) : crc_(kind), others_(others) {}
   void add(const uint8_t* data, uint64_t bytes) {
     crc_.add(data, bytes);
-    digests_.add(data, bytes);
+    others_.add(data, bytes);
   }
   void add_zeros(uint64_t bytes) {
     crc_.add_zeros(bytes);
-    digests_.add_zeros(bytes);
+    others_.add_zeros(bytes);
   }
   uint64_t value() const { return crc_.value(); }
 
  private:
   Crc crc_;
-  digests::Several& digests_;
+  Others& others_;
 };
 
 class Adler32 {
@@ -109,7 +110,7 @@ Result<uint64_t> read_sum(int fd, uint64_t offset, uint64_t length, const ReadPr
 
 Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                           const ReadProgress& progress, digests::Several* also) {
-  if (also != nullptr) return read_sum(fd, offset, length, progress, CrcAndDigests(kind, *also));
+  if (also != nullptr) return read_sum(fd, offset, length, progress, CrcAnd(kind, *also));
   return read_sum(fd, offset, length, progress, Crc(kind));
 }
 
@@ -119,7 +120,10 @@ Result<uint64_t> read_adler32(int fd, uint64_t length, const ReadProgress& progr
 
 Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                                const Also& also) {
-  const auto read = [&](int from) { return read_crc(from, kind, offset, length, {}, also.digests); };
+  const auto read = [&](int from) {
+    if (also.sums != nullptr) return read_sum(from, offset, length, {}, CrcAnd(kind, *also.sums));
+    return read_crc(from, kind, offset, length, {}, also.digests);
+  };
   const std::string again = fmt::format("/proc/self/fd/{}", fd);
   UniqueFd reader;
   if (!also.cached) reader = UniqueFd(::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));

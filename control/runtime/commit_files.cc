@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "control/exports/read_back.h"
@@ -161,13 +162,17 @@ void TransferFiles::perform(const transfer::ReadBackObject& effect) {
       [open = destination(effect.object), kind = transfer_.job().terms->crc_kind, effect, several, last,
        file_base = file(effect.object).base_bytes()] {
         const auto began = std::chrono::steady_clock::now();
-        const exports::Also also{.digests = several.get(), .cached = effect.cached};
+        std::optional<sums::RangeSummer> sums;
+        if (effect.sums != 0) sums.emplace(effect.shape, effect.sums, effect.range);
+        const exports::Also also{
+            .digests = several.get(), .sums = sums ? &*sums : nullptr, .cached = effect.cached};
         transfer::ObjectReadBack read{
             .object = effect.object,
             .range = effect.range,
             .crc = exports::read_back_crc(open->fd(), kind, file_base + effect.range.offset,
                                           effect.range.length, also)};
         if (several && last && read.crc) read.digests = several->values();
+        if (sums && read.crc) read.sums = sums->take();
         read.took_ns =
             static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());
         return read;
