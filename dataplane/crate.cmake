@@ -1,10 +1,9 @@
-# A crate of Rust behind a C interface of ours, made by cargo into one static library. Its Cargo.lock pins what it needs
-# by checksums; cargo gets that from crates.io the first time. A build without a network has it in a folder: target
-# sluice-vendor fills one, and SLUICE_CARGO_VENDOR names it.
+# Crates of Rust behind C interfaces of ours, made by cargo into one static library (dataplane/crates), since a program can
+# link Rust's standard library once. Cargo.lock pins what they need by checksums; cargo gets that from crates.io the first
+# time. A build without a network has it in a folder: target sluice-vendor fills one, and SLUICE_CARGO_VENDOR names it.
 #
-# Without a cargo that is new enough, or a crate to be had, the build leaves the crate out and says so.
-#
-# A program links the library of one crate, not of two: each has Rust's standard library in it.
+# The options SLUICE_RAPTORQ and SLUICE_BLAKE3 leave a crate out. Without a cargo that is new enough, or crates to be had, the
+# build leaves both out and says so.
 # SPDX-License-Identifier: Apache-2.0
 find_program(SLUICE_CARGO cargo)
 set(SLUICE_CARGO_VENDOR "" CACHE PATH "a folder that `cargo vendor` filled: cargo then needs no network")
@@ -13,9 +12,10 @@ if(SLUICE_CARGO_VENDOR)
   set(SLUICE_CARGO_VENDORED --offline --config source.crates-io.replace-with="vendored"
     --config source.vendored.directory="${SLUICE_CARGO_VENDOR}")
 endif()
+set(SLUICE_CRATES ${CMAKE_SOURCE_DIR}/dataplane/crates)
 
-# Why a crate cannot be built here; empty: it can.
-function(sluice_crate_problem result folder)
+# Why the crates cannot be built here; empty: they can.
+function(sluice_crates_problem result)
   set(${result} "there is no cargo" PARENT_SCOPE)
   if(NOT SLUICE_CARGO)
     return()
@@ -27,25 +27,24 @@ function(sluice_crate_problem result folder)
     return()
   endif()
   execute_process(
-    COMMAND ${SLUICE_CARGO} fetch --quiet --locked --manifest-path ${folder}/Cargo.toml ${SLUICE_CARGO_VENDORED}
+    COMMAND ${SLUICE_CARGO} fetch --quiet --locked --manifest-path ${SLUICE_CRATES}/Cargo.toml ${SLUICE_CARGO_VENDORED}
     RESULT_VARIABLE failed ERROR_VARIABLE said)
   if(failed)
-    set(${result} "cargo cannot get the crate: ${said}" PARENT_SCOPE)
+    set(${result} "cargo cannot get the crates: ${said}" PARENT_SCOPE)
   else()
     set(${result} "" PARENT_SCOPE)
   endif()
 endfunction()
 
-# sluice_crate(Name folder refused): the crate of this name, in lower case, in a folder with a wrapper of ours. `refused`:
-# what users are refused without it. The option SLUICE_NAME turns it on and off. Sets SLUICE_NAME_LIBRARY: what is linked;
-# empty when the crate is left out.
-function(sluice_crate title folder refused)
+# sluice_crate(Name refused): the option SLUICE_NAME turns it on and off; `refused`: what users are refused without it. Sets
+# SLUICE_NAME_LIBRARY: what is linked; empty when the crate is left out. After the last one: sluice_build_crates().
+function(sluice_crate title refused)
   string(TOLOWER ${title} name)
   string(TOUPPER SLUICE_${title} wanted)
   set(${wanted}_LIBRARY "" PARENT_SCOPE)
   set(can_build ON)
   if(NOT DEFINED ${wanted})
-    sluice_crate_problem(problem ${folder})
+    sluice_crates_problem(problem)
     if(problem)
       set(can_build OFF)
       message(WARNING "${title} is left out: ${problem}. ${refused} will be refused. ./dev deps installs what is "
@@ -60,26 +59,37 @@ function(sluice_crate title folder refused)
   if(NOT SLUICE_CARGO)
     message(FATAL_ERROR "${wanted} is on and there is no cargo: run ./dev deps, or configure with -D${wanted}=OFF")
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/src/*.rs)
-  set(made ${CMAKE_BINARY_DIR}/cargo-${name})
-  set(library ${made}/release/libsluice_${name}.a)
-  add_custom_command(OUTPUT ${library}
-    COMMAND ${SLUICE_CARGO} build --release --locked --quiet --manifest-path ${folder}/Cargo.toml
-      --target-dir ${made} ${SLUICE_CARGO_VENDORED}
-    DEPENDS ${folder}/Cargo.toml ${folder}/Cargo.lock ${sources}
-    COMMENT "cargo: the crate ${name}" VERBATIM)
-  add_custom_target(sluice_${name}_crate DEPENDS ${library})
+  set_property(GLOBAL APPEND PROPERTY SLUICE_CRATE_FEATURES ${name})
   add_library(sluice_${name} INTERFACE)
-  add_dependencies(sluice_${name} sluice_${name}_crate)
-  target_link_libraries(sluice_${name} INTERFACE ${library} ${CMAKE_DL_LIBS} Threads::Threads m)
+  target_link_libraries(sluice_${name} INTERFACE sluice_crates)
   target_compile_definitions(sluice_${name} INTERFACE ${wanted})
   set(${wanted}_LIBRARY sluice_${name} PARENT_SCOPE)
 endfunction()
 
+# The library of those that are not left out.
+function(sluice_build_crates)
+  get_property(features GLOBAL PROPERTY SLUICE_CRATE_FEATURES)
+  if(NOT features)
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${SLUICE_CRATES}/src/*.rs)
+  list(JOIN features "-" names)
+  set(made ${CMAKE_BINARY_DIR}/cargo-${names})
+  list(JOIN features "," features)
+  set(library ${made}/release/libsluice_crates.a)
+  add_custom_command(OUTPUT ${library}
+    COMMAND ${SLUICE_CARGO} build --release --locked --quiet --manifest-path ${SLUICE_CRATES}/Cargo.toml
+      --features ${features} --target-dir ${made} ${SLUICE_CARGO_VENDORED}
+    DEPENDS ${SLUICE_CRATES}/Cargo.toml ${SLUICE_CRATES}/Cargo.lock ${sources}
+    COMMENT "cargo: the crates ${features}" VERBATIM)
+  add_custom_target(sluice_crates_made DEPENDS ${library})
+  add_library(sluice_crates INTERFACE)
+  add_dependencies(sluice_crates sluice_crates_made)
+  target_link_libraries(sluice_crates INTERFACE ${library} ${CMAKE_DL_LIBS} Threads::Threads m)
+endfunction()
+
 if(SLUICE_CARGO)
   add_custom_target(sluice-vendor
-    COMMAND ${SLUICE_CARGO} vendor --locked --quiet
-      --manifest-path ${CMAKE_SOURCE_DIR}/dataplane/coding/raptorq/Cargo.toml
-      --sync ${CMAKE_SOURCE_DIR}/control/hash/blake3/Cargo.toml ${CMAKE_BINARY_DIR}/vendor
+    COMMAND ${SLUICE_CARGO} vendor --locked --quiet --manifest-path ${SLUICE_CRATES}/Cargo.toml ${CMAKE_BINARY_DIR}/vendor
     VERBATIM)
 endif()

@@ -191,7 +191,10 @@ Status DestinationEnd::on(const FilesCreated& event, Effects& out) {
 // They are in the file that was just made, as they were at the source, and need not come.
 void DestinationEnd::put_holes(ObjectId object) {
   const catalog::File& file = catalog().files_of(object).front();
-  if (!files_.discards() && !file.failed()) receiver_->put_zeros(object, file.holes);
+  if (files_.discards() || file.failed()) return;
+  receiver_->put_zeros(object, file.holes);
+  // They are summed as what is left of a file after an interruption: read, beside the data that arrives.
+  if (!file.holes.empty() && files_.sums_of(object) != 0) receiver_->distrust(object);
 }
 
 Status DestinationEnd::on(const FilesRecovered& event, Effects& out) {

@@ -1,25 +1,23 @@
 // Digests that archives ask for: computed of what is stored, before it gets its name; and what the source
 // hears of them.
 //
-// A file that is an object of its own is read for them once it is whole and synced; the names of a pack are
-// summed in memory while they are unpacked (control/exports/unpack.h). The session's own CRC needs neither.
+// A file that is an object of its own: where all its digests can be joined of sums of its extents, workers
+// make these while data move, and readers those of what was there before. Otherwise, or if some are lacking,
+// it is read once it is whole and synced. The names of a pack are summed in memory while they are unpacked
+// (control/exports/unpack.h). The session's own CRC needs none of that.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "control/destination/destination_end.h"
+#include "control/destination/digest_sums.h"
 
 namespace sluice::transfer {
 namespace {
 
 constexpr size_t kBytesPerMessage = 256U << 10;  // of names and values, about
-
-digests::Mask own_kind(wire::CrcKind kind) {
-  return kind == wire::CrcKind::kCrc64Ecma ? bit_of(digests::Kind::kCrc64)
-         : kind == wire::CrcKind::kCrc32c  ? bit_of(digests::Kind::kCrc32c)
-                                           : 0;
-}
 
 size_t bytes_of(const digests::Named& name) {
   size_t bytes = name.path.size() + name.target.size() + sizeof(name);
@@ -31,8 +29,17 @@ size_t bytes_of(const digests::Named& name) {
 
 digests::Mask DestinationEnd::to_digest(ObjectId object) const {
   if (files_.discards() || catalog().packed(object)) return 0;
+  return joined_sums(object) ? 0 : costly_kinds(object);
+}
+
+// Those that are not known anyway.
+digests::Mask DestinationEnd::costly_kinds(ObjectId object) const {
   return catalog().files_of(object).front().digests.wanted & ~own_kind(agreement_.crc_kind) &
          digests::kAllKinds;
+}
+
+std::optional<sums::ExtentSums> DestinationEnd::joined_sums(ObjectId object) const {
+  return files_.sums_of(object) == 0 ? std::nullopt : receiver_->sums(object).whole();
 }
 
 // `read`: of the bytes that the disk gave back.
@@ -47,8 +54,10 @@ Status DestinationEnd::take_digests(ObjectId object, const digests::Values& read
     named.values.push_back(
         {.kind = kind,
          .hex = kind == digests::Kind::kCrc64 ? fmt::format("{:016x}", sum) : fmt::format("{:08x}", sum)});
-    std::ranges::sort(named.values, {}, &digests::Value::kind);
   }
+  if (const auto joined = joined_sums(object))
+    std::ranges::copy(values_of(costly_kinds(object), *joined), std::back_inserter(named.values));
+  std::ranges::sort(named.values, {}, &digests::Value::kind);
   file.digests.found = {std::move(named)};
   return fits_list(object) ? Status() : Status(unlike_list(object));
 }

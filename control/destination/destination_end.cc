@@ -13,11 +13,20 @@
 
 namespace sluice::transfer {
 
+namespace {
+
+// What comes of several sources counts later than it is written, and without its sums.
+std::optional<wire::CrcKind> joins_sums(const Agreement& agreement) {
+  return agreement.abilities.has(Ability::kParts) ? std::nullopt : std::optional(agreement.crc_kind);
+}
+
+}  // namespace
+
 DestinationEnd::DestinationEnd(const Settings& settings, const Agreement& agreement,
                                const std::vector<catalog::File>& files)
     : settings_(settings),
       agreement_(agreement),
-      files_(settings, agreement.discard, agreement.extent_bytes, files) {}
+      files_(settings, agreement.discard, agreement.extent_bytes, files, joins_sums(agreement)) {}
 
 Result<DestinationEnd> DestinationEnd::restore(const Settings& settings, const Agreement& agreement,
                                                const Saved& saved) {
@@ -66,6 +75,8 @@ void DestinationEnd::make_receiver() {
   receiver_.emplace(layouts, 0,
                     recovery::Receiver::Options{.sync_lag_bytes = settings_.sync_lag_bytes,
                                                 .sync_lag_ns = settings_.sync_lag_ns});
+  for (uint32_t i = 0; i < catalog().object_count(); ++i)
+    receiver_->sum(ObjectId(i), files_.sums_of(ObjectId(i)));
 }
 
 // ---- an attempt --------------------------------------------------------------------------------
@@ -331,7 +342,7 @@ std::string DestinationEnd::waiting_for(const board::FlowFigures& before, const 
   }
   if (pending_.count() != 0 && now.bytes == before.bytes) return "fsync";
   if (receiver_ && receiver_->unread_bytes() != 0 && now.bytes == before.bytes)
-    return "disk (reading again what had arrived)";
+    return interrupted_ ? "disk (reading again what had arrived)" : "digests of holes";
   if (receiver_ && receiver_->awaits_writes() && now.bytes == before.bytes)
     return "disk (a second copy that is being written)";
   if (waits_for_list()) return catalog().growing() ? "the peer's list of files" : "creating files";

@@ -177,6 +177,8 @@ class DestinationEnd final : public DataEnd {
   Status read_back_for_name(const ObjectReadBack& event, Effects& out);
   // destination_digests.cc: what archives ask for
   digests::Mask to_digest(ObjectId object) const;  // by reading it
+  digests::Mask costly_kinds(ObjectId object) const;
+  std::optional<sums::ExtentSums> joined_sums(ObjectId object) const;  // once all of it is there
   Error unlike_list(ObjectId object) const;
   Status take_digests(ObjectId object, const digests::Values& read);
   bool fits_list(ObjectId object) const;

@@ -66,8 +66,9 @@ bool allowed(GrowthPhase from, GrowthPhase to) {
 }
 
 DestinationFiles::DestinationFiles(const Settings& settings, bool discard, uint32_t extent_bytes,
-                                   const std::vector<catalog::File>& files)
-    : settings_(settings), discard_(discard), extent_bytes_(extent_bytes) {
+                                   const std::vector<catalog::File>& files,
+                                   std::optional<wire::CrcKind> joins)
+    : settings_(settings), discard_(discard), extent_bytes_(extent_bytes), joins_(joins) {
   for (const catalog::File& file : files) {
     catalog_.add(file);
     holdings_.push_back({});

@@ -61,9 +61,10 @@ class DestinationFiles {
   // The wish of whoever asked for it at this node; nothing: a peer did.
   static std::optional<Wish> wish_of(const Request* request);
 
-  // `extent_bytes`: as the session was cut. `files`: from the journal, or none yet.
+  // `extent_bytes`: as the session was cut. `files`: from the journal, or none yet. `joins`: digests of files
+  // may be joined of sums of their extents, in a session with this kind of CRC.
   DestinationFiles(const Settings& settings, bool discard, uint32_t extent_bytes,
-                   const std::vector<catalog::File>& files);
+                   const std::vector<catalog::File>& files, std::optional<wire::CrcKind> joins = {});
 
   // By the grant of a third node: the offers of the peer go no further.
   void bind(const Granted& granted) { bounds_ = granted; }
@@ -124,6 +125,9 @@ class DestinationFiles {
   bool has_file(ObjectId object) const { return discard_ || holdings_[object].has_file; }
   bool is_open(ObjectId object) const { return holdings_[object].open; }
   bool discards() const { return discard_; }
+  // Of its extents, of which all digests of the file that want a pass over it are joined; 0: they are read
+  // for, or there are none.
+  sums::Mask sums_of(ObjectId object) const;
   // Workers are to give the object up: if it is not open, it stays so. False: it is being opened, and they
   // cannot tell yet.
   bool open_no_more(ObjectId object);
@@ -168,6 +172,7 @@ class DestinationFiles {
   bool discard_ = false;
   std::optional<Granted> bounds_;
   const uint32_t extent_bytes_;
+  std::optional<wire::CrcKind> joins_;
   Phase<FilesPhase> phase_{FilesPhase::kIdle};
   TransferOffer offer_;    // the last one, as far as it has come
   bool offering_ = false;  // parts of it are still to come

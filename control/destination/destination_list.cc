@@ -56,6 +56,7 @@ ObjectId DestinationEnd::receive_new() {
       receiver_->add({.size_bytes = catalog().object(object).size_bytes,
                       .extent_bytes = agreement_.extent_bytes,
                       .crc_kind = agreement_.crc_kind});
+      receiver_->sum(object, files_.sums_of(object));
       commits_.push_back({});
     }
     put_holes(object);

@@ -1,6 +1,7 @@
 // Which objects of a receiving end are open at the dataplane, where each number is used again and again.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/destination/destination_files.h"
+#include "control/destination/digest_sums.h"
 #include "dataplane/board/attach.h"
 
 namespace sluice::transfer {
@@ -21,8 +22,16 @@ void DestinationFiles::open(ObjectId object, Effects& out) {
   pending_.ask(OpenObject{.object = object,
                           .flags = board::kObjectWrite | (discard_ ? board::kObjectDiscard : 0U),
                           .size_bytes = catalog_.object(object).size_bytes,
-                          .extent_bytes = extent_bytes_},
+                          .extent_bytes = extent_bytes_,
+                          .sums = sums_of(object)},
                out);
+}
+
+// What is read as a whole anyway is summed there.
+sums::Mask DestinationFiles::sums_of(ObjectId object) const {
+  const catalog::File& file = catalog_.files_of(object).front();
+  if (!joins_ || discard_ || file.packed() || file.suspect || file.verify) return 0;
+  return sums_of_kinds(file.digests.wanted & ~own_kind(*joins_) & digests::kAllKinds);
 }
 
 Status DestinationFiles::on(const ObjectOpened& event, Effects& out) {

@@ -43,7 +43,12 @@ void DestinationEnd::read_unread(Effects& out) {
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
     if (!files_.has_file(ObjectId(i)) || failing_.contains(ObjectId(i))) continue;
     const std::optional<recovery::Unread> unread = receiver_->take_unread(ObjectId(i));
-    if (unread) return pending_.ask(ReadBackObject{.object = unread->object, .range = unread->range}, out);
+    if (!unread) continue;
+    return pending_.ask(ReadBackObject{.object = unread->object,
+                                       .range = unread->range,
+                                       .sums = files_.sums_of(unread->object),
+                                       .shape = receiver_->sums(unread->object).shape()},
+                        out);
   }
 }
 
@@ -56,7 +61,7 @@ Status DestinationEnd::on(const ObjectReadBack& event, Effects& out) {
 
 Status DestinationEnd::unread_was_read(const ObjectReadBack& event, Effects& out) {
   const recovery::Judgement judgement =
-      receiver_->judge_unread(event.crc ? std::optional(*event.crc) : std::nullopt);
+      receiver_->judge_unread(event.crc ? std::optional(*event.crc) : std::nullopt, event.sums);
   if (judgement == recovery::Judgement::kGood) {
     // The source sees that something moves here, however much there is to read.
     say_durable(event.object, {event.range}, out);

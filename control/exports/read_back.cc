@@ -39,23 +39,24 @@ class Crc {
   uint64_t value_ = 0;
 };
 
-// And digests of the same bytes.
-class CrcAndDigests {
+// And others of the same bytes: digests::Several, sums::RangeSummer.
+template <typename Others>
+class CrcAnd {
  public:
-  CrcAndDigests(wire::CrcKind kind, digests::Several& digests) : crc_(kind), digests_(digests) {}
+  CrcAnd(wire::CrcKind kind, Others& others) : crc_(kind), others_(others) {}
   void add(const uint8_t* data, uint64_t bytes) {
     crc_.add(data, bytes);
-    digests_.add(data, bytes);
+    others_.add(data, bytes);
   }
   void add_zeros(uint64_t bytes) {
     crc_.add_zeros(bytes);
-    digests_.add_zeros(bytes);
+    others_.add_zeros(bytes);
   }
   uint64_t value() const { return crc_.value(); }
 
  private:
   Crc crc_;
-  digests::Several& digests_;
+  Others& others_;
 };
 
 class Adler32 {
@@ -122,20 +123,22 @@ Result<uint64_t> read_sum(int fd, uint64_t offset, uint64_t length, const ReadPr
 }
 
 Result<Part> read_crc_of_part(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
-                              uint64_t data_bytes_most, digests::Several* also) {
+                              uint64_t data_bytes_most, const Also& also) {
   const auto read = [&](auto sum) -> Result<Part> {
     auto summed = read_part(fd, offset, length, data_bytes_most, {}, std::move(sum));
     if (!summed) return summed.error();
     return Part{.bytes = summed->bytes, .crc = summed->sum.value()};
   };
-  return also != nullptr ? read(CrcAndDigests(kind, *also)) : read(Crc(kind));
+  if (also.sums != nullptr) return read(CrcAnd(kind, *also.sums));
+  if (also.digests != nullptr) return read(CrcAnd(kind, *also.digests));
+  return read(Crc(kind));
 }
 
 }  // namespace
 
 Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                           const ReadProgress& progress, digests::Several* also) {
-  if (also != nullptr) return read_sum(fd, offset, length, progress, CrcAndDigests(kind, *also));
+  if (also != nullptr) return read_sum(fd, offset, length, progress, CrcAnd(kind, *also));
   return read_sum(fd, offset, length, progress, Crc(kind));
 }
 
@@ -146,7 +149,7 @@ Result<uint64_t> read_adler32(int fd, uint64_t length, const ReadProgress& progr
 Result<Part> read_back_part(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                             uint64_t data_bytes_most, const Also& also) {
   const auto read = [&](int from) {
-    return read_crc_of_part(from, kind, offset, length, data_bytes_most, also.digests);
+    return read_crc_of_part(from, kind, offset, length, data_bytes_most, also);
   };
   const std::string again = fmt::format("/proc/self/fd/{}", fd);
   UniqueFd reader;

@@ -9,6 +9,7 @@
 #include "control/hash/several.h"
 #include "dataplane/base/error.h"
 #include "dataplane/core/wire.h"
+#include "dataplane/sums/range_summer.h"
 
 namespace sluice::exports {
 
@@ -24,9 +25,11 @@ Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t 
 Result<uint64_t> read_adler32(int fd, uint64_t length, const ReadProgress& progress = {});
 // The CRC of the file behind a descriptor of any kind, past the page cache where the file system allows
 // that.
-// With `also`: digests of the same bytes; and through the page cache, where it need not be the disk.
+// With `also`: digests of the same bytes, or sums of them; and through the page cache, where it need not be
+// the disk.
 struct Also {
   digests::Several* digests = nullptr;
+  sums::RangeSummer* sums = nullptr;
   bool cached = false;
 };
 Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,

@@ -9,6 +9,7 @@
 
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/crc.h"
+#include "dataplane/sums/tree.h"
 
 namespace sluice::exports {
 namespace {
@@ -42,6 +43,26 @@ TEST_F(ReadBackTest, GivesTheCrcOfAnyAlignedPart) {
   }
   EXPECT_EQ(*read_crc(file_.get(), kKind, 0, 0), 0U);
   EXPECT_EQ(*read_back_crc(file_.get(), kKind, 0, bytes_.size()), expected(0, bytes_.size()));
+}
+
+// Those of the whole file, which lies in three subtrees and is read in other pieces.
+TEST_F(ReadBackTest, SumsWhatItReads) {
+  const sums::Shape shape{.size_bytes = bytes_.size(), .extent_bytes = 65536};
+  sums::Tree tree(shape, sums::available());
+  for (const base::Range range : {base::Range{.offset = 3 * 65536, .length = 40 * 65536},
+                                  base::Range{.offset = 43 * 65536, .length = bytes_.size() - 43 * 65536},
+                                  base::Range{.offset = 0, .length = 3 * 65536}}) {
+    sums::RangeSummer summer(shape, sums::available(), range);
+    const auto crc = read_back_crc(file_.get(), kKind, range.offset, range.length, {.sums = &summer});
+    ASSERT_TRUE(crc) << crc.error().message;
+    EXPECT_EQ(*crc, expected(range.offset, range.length));
+    for (const sums::Summed& summed : summer.take()) tree.add(summed);
+  }
+  sums::Summer summer;
+  summer.begin(sums::available(), 0, true);
+  summer.add(bytes_.data(), bytes_.size());
+  ASSERT_TRUE(tree.whole());
+  EXPECT_EQ(*tree.whole(), summer.value());
 }
 
 TEST_F(ReadBackTest, TellsOfEveryByteOnceAndCanBeEnded) {

@@ -7,7 +7,7 @@
 #include "dataplane/crc/adler32.h"
 #include "dataplane/crc/crc.h"
 #ifdef SLUICE_BLAKE3
-#include "control/hash/blake3/blake3_c.h"
+#include "dataplane/crates/blake3_c.h"
 #endif
 
 namespace sluice::digests {

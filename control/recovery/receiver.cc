@@ -24,6 +24,12 @@ void Receiver::add(const Layout& layout) {
   unfinished_.push_back(objects_.push_back(std::move(object)));
 }
 
+void Receiver::sum(ObjectId id, sums::Mask wanted) {
+  Object& object = objects_[id];
+  object.sums = sums::Tree(
+      {.size_bytes = object.layout.size_bytes, .extent_bytes = object.layout.extent_bytes}, wanted);
+}
+
 void Receiver::finish_restore() {
   for (Object& object : objects_) {
     object.written = object.ledger.map();
@@ -105,6 +111,9 @@ void Receiver::extent_written(ObjectId id, const board::Event& event) {
       object.written.extent_of({.offset = event.offset, .length = event.length});
   if (!extent || !object.written.set(*extent)) return;
   object.digest ^= shifted(object, *extent, event.digest);
+  const sums::Mask wanted = object.sums.wanted();
+  if (wanted != 0 && (event.tag & wanted) == wanted)
+    object.sums.add({.subtree = {.first = extent->value()}, .sums = event.sums});
   object.planner.note_progress(now_ns_);
   bytes_written_ += event.length;
   if (object.unsynced.empty()) object.unsynced_since_ns = now_ns_;

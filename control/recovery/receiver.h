@@ -30,6 +30,7 @@
 #include "control/recovery/need_planner.h"
 #include "dataplane/base/number.h"
 #include "dataplane/board/board.h"
+#include "dataplane/sums/tree.h"
 
 namespace sluice::recovery {
 
@@ -81,6 +82,10 @@ class Receiver {
   Receiver(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options);
 
   void add(const Layout& layout);  // one more, behind the others
+  // From now on sums are joined of those of its extents, as workers and readers say them.
+  void sum(ObjectId object, sums::Mask wanted);
+  // They are whole if each extent that is written came with its sums.
+  const sums::Tree& sums(ObjectId object) const { return objects_[object].sums; }
   // Rows of the journal, before the first attempt; finish_restore() after the last.
   Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
   // After its rows: these whole extents are zeros, where no row says otherwise.
@@ -93,8 +98,8 @@ class Receiver {
   void distrust(ObjectId object);
   // The next piece to be read and judged; one at a time.
   std::optional<Unread> take_unread(ObjectId object);
-  // `crc` of its bytes, or nothing when they could not be read.
-  Judgement judge_unread(std::optional<uint64_t> crc);
+  // `crc` of its bytes, or nothing when they could not be read; `sums` of them.
+  Judgement judge_unread(std::optional<uint64_t> crc, const std::vector<sums::Summed>& sums = {});
   // Rows that changed and that no sync takes to the journal.
   std::vector<Block> take_changed(ObjectId object) { return objects_[object].ledger.take_changed(); }
   bool reading_unread() const { return reading_.has_value(); }
@@ -186,6 +191,7 @@ class Receiver {
     bool failed_once = false;          // a sync did
     std::vector<BlockId> journalling;  // whose rows were given to the journal last
     uint64_t digest = 0;               // of what is written
+    sums::Tree sums;                   // of nothing but what is written
     std::optional<uint64_t> source_digest;
     std::vector<Query> asked;          // in the round of questions under way, or the last one
     std::vector<Query> found_missing;  // in this round

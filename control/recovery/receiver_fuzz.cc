@@ -81,6 +81,8 @@ void check_sums(const World& world, const Receiver& receiver) {
       fuzz::require(!receiver.ledger(i).map().is_set(extent) || map.is_set(extent),
                     "what is durable is written");
     }
+    if (const auto sums = receiver.sums(i).whole())
+      fuzz::require(map.complete() && sums->crc64 == receiver.digest(i), "sums are of all that is written");
     if (world.restored) continue;
     fuzz::require(map.set_extents() == world.crcs[i].size(), "as many extents as were told");
     fuzz::require(receiver.digest(i) == digest_of(world, i), "and their digest");
@@ -136,9 +138,11 @@ void written(World& world, Receiver& receiver, fuzz::Input& input) {
     if (!receiver.done(object) && !receiver.written(object).is_set(extent)) world.crcs[object][extent] = crc;
     receiver.on_event({.kind = EventKind::kExtentWritten,
                        .object = object.value(),
+                       .tag = board::kSumCrc64,
                        .offset = offset,
                        .length = std::min<uint64_t>(kExtentBytes, size - offset),
-                       .digest = crc});
+                       .digest = crc,
+                       .sums = {.blake3 = {}, .crc64 = crc, .crc32c = 0, .adler32 = 0}});
   }
 }
 
@@ -294,6 +298,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   world.crcs.resize(world.layouts.size());
   Receiver receiver(world.layouts, kLanes, {.sync_lag_bytes = input.edge(), .sync_lag_ns = input.edge()});
+  for (ObjectId i; i < world.layouts.end_id(); ++i) receiver.sum(i, board::kSumCrc64);
   for (uint32_t n = input.below(3); n > 0; --n) {
     world.restored = true;
     (void)receiver.restore(ObjectId(input.below(static_cast<uint32_t>(world.layouts.size()))),

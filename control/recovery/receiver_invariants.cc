@@ -26,6 +26,7 @@ void Receiver::check_invariants() const {
 void Receiver::check_object(const Object& object) const {
   object.written.check_invariants();
   object.ledger.check_invariants();
+  object.sums.check_invariants();
   if (object.done) {
     DCHECK(object.unsynced.empty() && object.syncing.empty() && object.unsynced_bytes == 0,
            "what is done needs no sync");

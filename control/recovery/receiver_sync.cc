@@ -85,6 +85,7 @@ void Receiver::forget_and_need(ObjectId id, std::vector<ExtentId> extents) {
   object.fence = {};
   std::vector<Query> pieces;
   for (const Range& range : join_extents(object.written, std::move(extents))) {
+    object.sums.forget(range);
     const FlowRef flow = or_first(object.planner.flow_of(range.offset));
     order({.kind = board::CommandKind::kForgetExtents, .flow = flow, .object = id, .range = range});
     // If the bytes are lost on their way, the planner asks for them again.
@@ -104,6 +105,7 @@ void Receiver::begin_anew(ObjectId id) {
   fresh.layout = object.layout;
   fresh.written = ExtentMap(object.layout);
   fresh.ledger = ExtentLedger(object.layout);
+  fresh.sums = sums::Tree(object.sums.shape(), object.sums.wanted());
   object = std::move(fresh);
 }
 

@@ -18,6 +18,11 @@ void Receiver::distrust(ObjectId id) {
   drop_unread(object);
   object.unread = object.ledger.map();
   object.unread_from = ExtentId(0);
+  // They are summed as they are read.
+  object.sums.forget_if([&](const Range& known) {
+    const ExtentRun run = object.unread.whole_in(known);
+    return object.unread.next_set(run.first) < run.end;
+  });
   unread_bytes_ += object.unread.set_bytes();
 }
 
@@ -48,13 +53,15 @@ std::optional<Unread> Receiver::take_unread(ObjectId id) {
   return Unread{.object = id, .range = reading_->piece.range};
 }
 
-Judgement Receiver::judge_unread(std::optional<uint64_t> crc) {
+Judgement Receiver::judge_unread(std::optional<uint64_t> crc, const std::vector<sums::Summed>& sums) {
   CHECK(reading_, "what is answered was asked for");
   const Reading reading = *std::exchange(reading_, std::nullopt);
   Object& object = objects_[reading.object];
   const bool good = crc == reading.piece.crc;
   // It is read again after the sync: only then can it be forgotten.
   if (!good && object.sync_under_way) return Judgement::kLater;
+  if (good && object.sums.wanted() != 0)
+    for (const sums::Summed& summed : sums) object.sums.add(summed);
   const Range judged = good ? reading.piece.range : forget_unread(reading.object, reading.piece.range);
   set_unread_from(object, object.unread.extent_at(judged.end() - 1).plus(1));
   finish_if_complete(reading.object);

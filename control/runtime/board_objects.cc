@@ -50,7 +50,8 @@ asio::awaitable<void> BoardObjects::open(std::weak_ptr<EventQueue> queue, Board 
       .flags = effect.flags | (file.direct ? uint32_t{board::kObjectDirect} : 0U),
       .size = effect.size_bytes,
       .extent_bytes = effect.extent_bytes,
-      .base = file.base_bytes};
+      .base = file.base_bytes,
+      .sums = effect.sums & board->port().sums};
   Status status = co_await board->open_object(request, file.fd, effect.may_exist);
   post_to(queue, transfer::ObjectOpened{.object = effect.object, .status = std::move(status)});
 }

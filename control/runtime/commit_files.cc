@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "control/exports/read_back.h"
@@ -160,7 +161,10 @@ void TransferFiles::perform(const transfer::ReadBackObject& effect) {
       [open = destination(effect.object), kind = transfer_.job().terms->crc_kind, effect, several, size_bytes,
        file_base = file(effect.object).base_bytes()] {
         const auto began = std::chrono::steady_clock::now();
-        const exports::Also also{.digests = several.get(), .cached = effect.cached};
+        std::optional<sums::RangeSummer> sums;
+        if (effect.sums != 0) sums.emplace(effect.shape, effect.sums, effect.range);
+        const exports::Also also{
+            .digests = several.get(), .sums = sums ? &*sums : nullptr, .cached = effect.cached};
         const Result<exports::Part> part =
             exports::read_back_part(open->fd(), kind, file_base + effect.range.offset, effect.range.length,
                                     effect.data_bytes_most, also);
@@ -171,6 +175,7 @@ void TransferFiles::perform(const transfer::ReadBackObject& effect) {
           read.range.length = part->bytes;
           read.crc = part->crc;
           if (several && read.range.end() == size_bytes) read.digests = several->values();
+          if (sums) read.sums = sums->take();
         } else {
           read.crc = part.error();
         }

@@ -155,6 +155,7 @@ class World {
   std::optional<catalog::FileIdentity> stands_there = {};  // with the same bytes
   bool fetched_found = true;                               // the dataplane has the objects open
   Recovered recovered = Recovered::kHeld;
+  sums::Mask dataplane_sums = board::kSumsKnown;    // of extents, that it has
   std::map<LaneId, uint64_t> rates;                 // of its lanes, as they were set
   uint32_t files_stay = 0;                          // of those that are to be removed
   bool unfinished_away = false;                     // a file that cannot be named was removed
@@ -217,6 +218,7 @@ class World {
   bool attached_ = false;
   bool spins_ = false;            // that was said once
   std::set<ObjectId> in_memory_;  // packs of a destination
+  std::map<ObjectId, sums::Mask> summed_;
   std::optional<size_t> listed_;  // files of a list that is read
   std::vector<Line> lines_;
   bool stepping_ = false;

@@ -50,6 +50,7 @@ std::optional<Event> World::answer_of_board(const Effect& effect, const Status& 
     return FlowsReleased{given->leg};
   } else if (const auto* open = std::get_if<OpenObject>(&effect)) {
     if (status) in_memory_.insert(open->object);
+    summed_[open->object] = open->sums & dataplane_sums;
     return ObjectOpened{.object = open->object, .status = status};
   } else if (const auto* shut = std::get_if<CloseObject>(&effect)) {
     return ObjectClosed{shut->object};
@@ -126,6 +127,9 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
       for (const digests::Kind kind : digests::kinds_of(back->digests))
         read.digests.push_back({.kind = kind, .hex = std::string(digests::hex_digits_of(kind), 'a')});
     if (back->digests != 0) read.took_ns = 5;
+    if (back->sums != 0)
+      for (const sums::Subtree& subtree : sums::subtrees_of(back->shape, back->range))
+        read.sums.push_back({.subtree = subtree});
     return read;
   }
   if (const auto* name = std::get_if<NameObject>(&effect)) {
@@ -216,6 +220,7 @@ void World::arrive() {
       damaged.erase({object, extent});
       events_.push_back(flow_event(board::EventKind::kExtentWritten, {.leg = leg, .lane = {}},
                                    {.object = object.value(),
+                                    .tag = summed_[object],
                                     .offset = map.range_of(extent).offset,
                                     .length = map.range_of(extent).length,
                                     .digest = Content::crc(object, extent)}));

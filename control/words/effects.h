@@ -17,6 +17,7 @@
 #include "control/words/messages.h"
 #include "control/words/records.h"
 #include "dataplane/board/board.h"
+#include "dataplane/sums/subtree.h"
 
 namespace sluice::transfer {
 
@@ -108,6 +109,8 @@ struct OpenObject {  // at the dataplane -> ObjectOpened
   uint32_t flags = 0;  // board::ObjectFlags; kObjectDirect is added by the performer, who knows the file
   uint64_t size_bytes = 0;
   uint32_t extent_bytes = 0;
+  // That are computed of each extent; the performer leaves out what the dataplane does not have.
+  sums::Mask sums = 0;
   bool may_exist = false;  // an earlier life of this control may have opened it
 };
 struct CloseObject {  // -> ObjectClosed
@@ -175,6 +178,9 @@ struct ReadBackObject {  // past the cache where the file system allows that -> 
   // Computed as well, over pieces from byte 0 on, one behind the other; then through the cache, if it may.
   digests::Mask digests = 0;
   bool cached = false;
+  // Or these sums of each of its subtrees, of which digests of the object are joined. `shape`: of the object.
+  sums::Mask sums = 0;
+  sums::Shape shape = {};
 };
 struct NameObject {  // its final name, and the directory synced -> ObjectNamed
   ObjectId object;

@@ -185,7 +185,8 @@ struct ObjectReadBack {
   ObjectId object;
   recovery::Range range;  // that was read: from the asked one's begin
   Result<uint64_t> crc;
-  digests::Values digests = {};  // with the last piece
+  digests::Values digests = {};         // with the last piece
+  std::vector<sums::Summed> sums = {};  // of its bytes, if they were asked for
   uint64_t took_ns = 0;
 };
 struct ObjectNamed {

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "dataplane/board/layout.h"
+#include "dataplane/board/sums.h"
 
 namespace sluice::board {
 
@@ -48,7 +49,7 @@ struct AttachRequest {
   uint32_t flow = 0;        // flow slot
   uint32_t tag = 0;         // that the flow's config will have
   uint32_t protection = 0;  // wire::Protection of its data
-  uint32_t reserved_too = 0;
+  uint32_t sums = 0;        // kOpenObject, of a destination: that are computed of its extents, as bits
   uint8_t secret[kFlowSecretBytes] = {};  // docs/WIRE.md, "Seal"
 };
 
@@ -65,7 +66,7 @@ static_assert(SLUICE_BYTES(AttachRequest, 88) && SLUICE_AT(AttachRequest, kind, 
               SLUICE_AT(AttachRequest, extent_bytes, 24) && SLUICE_AT(AttachRequest, level, 28) &&
               SLUICE_AT(AttachRequest, base, 32) && SLUICE_AT(AttachRequest, flow, 40) &&
               SLUICE_AT(AttachRequest, tag, 44) && SLUICE_AT(AttachRequest, protection, 48) &&
-              SLUICE_AT(AttachRequest, reserved_too, 52) && SLUICE_AT(AttachRequest, secret, 56));
+              SLUICE_AT(AttachRequest, sums, 52) && SLUICE_AT(AttachRequest, secret, 56));
 static_assert(SLUICE_BYTES(AttachReply, 16) && SLUICE_AT(AttachReply, kind, 0) &&
               SLUICE_AT(AttachReply, status, 4) && SLUICE_AT(AttachReply, board_bytes, 8));
 

@@ -65,10 +65,14 @@ static_assert(SLUICE_BYTES(LogEvent, 48) && SLUICE_AT(LogEvent, time_ns, 0) &&
 static_assert(SLUICE_BYTES(Command, 32) && SLUICE_AT(Command, kind, 0) && SLUICE_AT(Command, flow, 4) &&
               SLUICE_AT(Command, object, 8) && SLUICE_AT(Command, tag, 12) &&
               SLUICE_AT(Command, offset, 16) && SLUICE_AT(Command, length, 24));
-static_assert(SLUICE_BYTES(Event, 48) && SLUICE_AT(Event, kind, 0) && SLUICE_AT(Event, flow, 4) &&
+static_assert(SLUICE_BYTES(ExtentSums, 48) && SLUICE_AT(ExtentSums, blake3, 0) &&
+              SLUICE_AT(ExtentSums, crc64, 32) && SLUICE_AT(ExtentSums, crc32c, 40) &&
+              SLUICE_AT(ExtentSums, adler32, 44));
+static_assert(SLUICE_BYTES(Event, 96) && SLUICE_AT(Event, kind, 0) && SLUICE_AT(Event, flow, 4) &&
               SLUICE_AT(Event, object, 8) && SLUICE_AT(Event, tag, 12) && SLUICE_AT(Event, offset, 16) &&
-              SLUICE_AT(Event, length, 24) && SLUICE_AT(Event, digest, 32) && SLUICE_AT(Event, value, 40));
-static_assert(SLUICE_BYTES(WorkerSlot, 820032) && SLUICE_AT(WorkerSlot, counters, 0) &&
+              SLUICE_AT(Event, length, 24) && SLUICE_AT(Event, digest, 32) && SLUICE_AT(Event, value, 40) &&
+              SLUICE_AT(Event, sums, 48));
+static_assert(SLUICE_BYTES(WorkerSlot, 1606464) && SLUICE_AT(WorkerSlot, counters, 0) &&
               SLUICE_AT(WorkerSlot, commands, 576) && SLUICE_AT(WorkerSlot, events, 33472));
 static_assert(SLUICE_BYTES(PortInfo, 544) && SLUICE_AT(PortInfo, device, 0) && SLUICE_AT(PortInfo, ip4, 64) &&
               SLUICE_AT(PortInfo, ip6, 80) && SLUICE_AT(PortInfo, frame_bytes_max, 96) &&
@@ -81,17 +85,17 @@ static_assert(SLUICE_BYTES(PortInfo, 544) && SLUICE_AT(PortInfo, device, 0) && S
               SLUICE_AT(PortInfo, codes, 140) && SLUICE_AT(PortInfo, abilities, 144) &&
               SLUICE_AT(PortInfo, fallback_for, 336) && SLUICE_AT(PortInfo, fallback_reason, 400) &&
               SLUICE_AT(PortInfo, fallback_unix_ns, 528) && SLUICE_AT(PortInfo, falls, 536) &&
-              SLUICE_AT(PortInfo, reserved, 540));
-static_assert(SLUICE_BYTES(Board, 51001088) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
+              SLUICE_AT(PortInfo, sums, 540));
+static_assert(SLUICE_BYTES(Board, 63584000) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 568) &&
               SLUICE_AT(Board, dataplane_alive_ns, 640) && SLUICE_AT(Board, sandbox, 648) &&
               SLUICE_AT(Board, refused_calls, 656) && SLUICE_AT(Board, link, 664) &&
               SLUICE_AT(Board, control_alive_ns, 704) && SLUICE_AT(Board, workers, 768) &&
-              SLUICE_AT(Board, flows, 13121280));
+              SLUICE_AT(Board, flows, 25704192));
 static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
 static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);
-static_assert(sizeof(SpscRing<Event, kEventSlots>) == 786560);
+static_assert(sizeof(SpscRing<Event, kEventSlots>) == 1572992);
 static_assert(sizeof(SpscRing<LogEvent, kLogSlots>) == 98432);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(std::atomic<uint64_t>) == 8);
 

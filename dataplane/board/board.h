@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "dataplane/board/spsc_ring.h"
+#include "dataplane/board/sums.h"
 
 namespace sluice::board {
 
@@ -237,13 +238,14 @@ enum class EventKind : uint32_t {
   kFlowClosed = 2,     // tag: of the flow
   kExtentSent = 3,     // tx: first pass of an extent left; digest = CRC of its bytes
   kPartitionSent = 4,  // tx: first pass of a partition left
-  kExtentWritten = 5,  // rx: extent written (not yet synced); digest = CRC of its bytes
-  kExtentFailed = 6,   // tx: read failed, rx: write failed; value = errno
-  kMissing = 7,        // rx: answer to kQueryMissing: these bytes are missing
-  kMissingEnd = 8,     // rx: end of that answer; length = bytes missing in all
-  kQueued = 9,         // tx: answer to kQueryWork: the rest of a partition whose first pass has not ended
-  kHeld = 10,          // tx: answer to kQueryWork: sent, not yet complete at the peer
-  kWorkEnd = 11,       // tx: end of that answer
+  // rx: extent written (not yet synced); digest = CRC of its bytes; tag: which of `sums` it has, as bits
+  kExtentWritten = 5,
+  kExtentFailed = 6,  // tx: read failed, rx: write failed; value = errno
+  kMissing = 7,       // rx: answer to kQueryMissing: these bytes are missing
+  kMissingEnd = 8,    // rx: end of that answer; length = bytes missing in all
+  kQueued = 9,        // tx: answer to kQueryWork: the rest of a partition whose first pass has not ended
+  kHeld = 10,         // tx: answer to kQueryWork: sent, not yet complete at the peer
+  kWorkEnd = 11,      // tx: end of that answer
   kGivenUp = 12,  // rx: answer to kGiveUp; length: bytes of it that the flow has given to the disk and are
                   // not written yet
   // tx: eight bytes of an echo that came back otherwise than they left. object: the echo; offset: of the
@@ -261,6 +263,7 @@ struct Event {
   uint64_t length = 0;
   uint64_t digest = 0;
   uint64_t value = 0;
+  ExtentSums sums = {};
 };
 
 // ---- counters --------------------------------------------------------------------------------
@@ -312,7 +315,7 @@ struct PortInfo {
   char fallback_reason[128];  // why, as text for people
   uint64_t fallback_unix_ns;  // since when; 0: not
   uint32_t falls;             // from the device to sockets, since the daemon started
-  uint32_t reserved;          // 0
+  uint32_t sums;              // of extents that it has, as bits (dataplane/board/sums.h)
 };
 
 enum class Link : uint32_t { kUnknown = 0, kUp = 1, kDown = 2 };

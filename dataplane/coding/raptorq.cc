@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "dataplane/coding/raptorq/raptorq_c.h"
+#include "dataplane/crates/raptorq_c.h"
 
 namespace sluice::coding {
 namespace {

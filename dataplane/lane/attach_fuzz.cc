@@ -117,6 +117,7 @@ board::AttachRequest request(fuzz::Input& input) {
     r.protection = input.below(4);
     r.secret[input.below(sizeof r.secret)] = input.take<uint8_t>();
   }
+  if (odd & 128) r.sums = input.take<uint8_t>();
   return r;
 }
 
@@ -139,7 +140,8 @@ void check(const board::AttachRequest& r, const board::AttachReply& reply, size_
       if (reply.status == 0) {
         fuzz::require(in_range && model.insert(key).second && fds <= 1, "opened what was free");
         fuzz::require(object != nullptr && object->size == r.size && object->extent_bytes <= 1U << 20 &&
-                          static_cast<bool>(object->fd) == (fds == 1),
+                          static_cast<bool>(object->fd) == (fds == 1) && object->sums == r.sums &&
+                          (r.sums & ~board::kSumsKnown) == 0,
                       "as asked");
       }
       if (reply.status == EEXIST) fuzz::require(model.contains(key), "exists");
@@ -156,7 +158,7 @@ void check(const board::AttachRequest& r, const board::AttachReply& reply, size_
       fuzz::require(object == nullptr || reply.board_bytes == object->size, "with its size");
       break;
     case AttachKind::kFlowKeys: {
-      const bool good = r.flow < board::kFlowsMax && r.protection <= 2;
+      const bool good = r.flow < board::kFlowsMax && r.protection <= 2 && r.sums == 0;
       fuzz::require(reply.status == (good ? 0 : EINVAL), "takes keys of a flow");
       lane::FlowSecret secret;
       if (good) {

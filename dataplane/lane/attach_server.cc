@@ -18,6 +18,7 @@
 #include "dataplane/crc/crc.h"
 #include "dataplane/lane/clock.h"
 #include "dataplane/lane/coder.h"
+#include "dataplane/sums/summer.h"
 #include "storage/disk.h"
 
 namespace sluice::lane {
@@ -73,6 +74,7 @@ Result<BoardMemory> BoardMemory::create(const board::PortInfo& port) {
   memory.board_->board_bytes = sizeof(board::Board);
   memory.board_->port = port;
   memory.board_->port.codes = codes_built_in();
+  memory.board_->port.sums = sums::available();
   crc::variant().copy(memory.board_->crc_variant, sizeof memory.board_->crc_variant - 1);
   if (getrandom(&memory.board_->generation, sizeof memory.board_->generation, 0) < 0) {
     return system_error("no random numbers");
@@ -243,7 +245,7 @@ board::AttachReply AttachServer::answer(const board::AttachRequest& request, std
 }
 
 int AttachServer::take_keys(const board::AttachRequest& r) {
-  if (r.flow >= board::kFlowsMax || r.protection >= std::size(wire::kProtectionNames) || r.reserved_too != 0)
+  if (r.flow >= board::kFlowsMax || r.protection >= std::size(wire::kProtectionNames) || r.sums != 0)
     return EINVAL;
   FlowSecret secret(r.tag, static_cast<wire::Protection>(r.protection), {});
   static_assert(board::kFlowSecretBytes == seal::kSecretBytes);
@@ -262,7 +264,8 @@ int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {
       r.extent_bytes > extent_bytes_max_ || r.size > kObjectBytesMax || r.base > kObjectBytesMax ||
       r.base % storage::kDirectAlignment != 0 || (r.base != 0 && !stored) ||
       ((r.flags & board::kObjectDiscard) != 0 && !write) ||
-      ((r.flags & board::kObjectGenerate) != 0 && write)) {
+      ((r.flags & board::kObjectGenerate) != 0 && write) || (r.sums & ~sums::available()) != 0 ||
+      (r.sums != 0 && !write)) {
     return EINVAL;
   }
   auto object = std::make_unique<Object>();
@@ -272,6 +275,7 @@ int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {
   object->extent_bytes = r.extent_bytes;
   object->size = r.size;
   object->base = r.base;
+  object->sums = r.sums;
   object->fd = std::move(fd);
   // What begins elsewhere is read and written as any file.
   if (object->fd && object->base == 0 && storage::is_memory_file(object->fd.get())) {

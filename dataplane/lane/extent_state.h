@@ -41,6 +41,7 @@ enum class RxExtentState : uint8_t {
   kFree,
   kFilling,    // chunks are put into it
   kRestoring,  // all of them are there, compressed
+  kSumming,    // its bytes are there, and are summed for digests of the object
   kWriting,    // its bytes are there, and the disk has the buffer
 };
 
@@ -51,9 +52,11 @@ constexpr bool may_become(RxExtentState from, RxExtentState to) {
       return to == kFilling;
     case kFilling:
       // free at once: given up, or nothing for a disk to write
-      return to == kRestoring || to == kWriting || to == kFree;
-    case kRestoring:
-      return to == kWriting || to == kFree;  // free at once: the same, and what could not be restored
+      return to == kRestoring || to == kSumming || to == kWriting || to == kFree;
+    case kRestoring:  // free at once: the same, and what could not be restored
+      return to == kSumming || to == kWriting || to == kFree;
+    case kSumming:
+      return to == kWriting || to == kFree;
     case kWriting:
       return to == kFree;
   }

@@ -247,6 +247,7 @@ class Lane : public ::testing::Test {
     while (b_.board().workers[0].events.pop(&e)) {
       if (e.kind == board::EventKind::kExtentWritten) {
         written_ += e.length;
+        if (on_written) on_written(e);
         digest_written_ ^= crc::shift(crc_, e.digest, bytes_ - e.offset - e.length);
         quiet_steps_ = 0;
       }
@@ -344,6 +345,7 @@ class Lane : public ::testing::Test {
 
   // What is between the two does with a frame what it likes; false: it does not get through.
   std::function<bool(Frame&, bool from_a)> on_the_way;
+  std::function<void(const board::Event&)> on_written;
   std::mt19937_64 random_{42};
   Side a_;
   Side b_;

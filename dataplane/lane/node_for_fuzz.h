@@ -87,8 +87,10 @@ class FuzzNode {
     object->extent_bytes = kExtentBytes;
     object->size = size;
     object->fd = std::move(fd);
-    if (flags & board::kObjectWrite)
+    if (flags & board::kObjectWrite) {
       object->written = std::make_unique<std::atomic<uint64_t>[]>(object->extent_count() / 64 + 1);
+      object->sums = id % 2 != 0 ? sums::available() : 0;
+    }
     return side_->objects.publish(std::move(object));
   }
   // As AttachServer does: not while something of it is in use.

@@ -26,6 +26,7 @@ struct Object {
   uint32_t extent_bytes = 0;
   uint64_t size = 0;
   uint64_t base = 0;  // where it begins in the file
+  uint32_t sums = 0;  // destination: of its extents, as bits (dataplane/board/sums.h)
   UniqueFd fd;
   std::unique_ptr<storage::Mapping> mapping;  // of a file in memory: its bytes are moved from or to here
   std::atomic<uint32_t> extents_in_use{0};
@@ -38,6 +39,8 @@ struct Object {
     const uint64_t left = size - number * extent_bytes;
     return left < extent_bytes ? static_cast<uint32_t>(left) : extent_bytes;
   }
+  // The only extent of an object is the whole of it.
+  bool is_one_extent() const { return size <= extent_bytes; }
   uint64_t written_bytes() const { return written == nullptr ? 0 : 8 * (extent_count() / 64 + 1); }
   bool is(board::ObjectFlags flag) const { return (flags & flag) != 0; }
   // Of a destination; number < extent_count().

@@ -23,6 +23,7 @@ RxSide::RxSide(WorkerResources& resources, uint32_t first, uint32_t extents)
       table_(extents),
       flows_(board::kFlowsMax),
       restorable_(extents),
+      summable_(extents),
       parity_(extents),
       decodable_(4 * extents) {
   const uint32_t chunks_max = resources.port_info.extent_bytes_max / wire::kChunkBytesMin;
@@ -57,7 +58,7 @@ bool RxSide::close(uint32_t flow_slot, uint32_t tag) {
   if (flow->closing) return meant;
   for (uint32_t i = flow->open.size(); i > 0; --i) {
     Extent& e = extents_[flow->open.at(i - 1)];
-    if (e.state == RxExtentState::kFilling || e.state == RxExtentState::kRestoring) release(e);
+    if (e.state != RxExtentState::kWriting) release(e);
   }
   flow->closing = true;  // only now: the last release would end the flow within this loop
   settle_closed(flow_slot);
@@ -112,7 +113,7 @@ void RxSide::query_missing(const board::Command& c) {
         continue;
       }
       const Extent& e = extents_[index];
-      const bool whole = e.state == RxExtentState::kWriting || e.state == RxExtentState::kRestoring;
+      const bool whole = e.state != RxExtentState::kFilling;
       if (whole && c.kind == board::CommandKind::kQueryUnwritten) {
         report(base, e.length);
         continue;
@@ -157,7 +158,7 @@ void RxSide::give_up(const board::Command& c) {
     for (uint32_t i = flow->open.size(); i > 0; --i) {
       Extent& e = extents_[flow->open.at(i - 1)];
       if (e.object->id != c.object) continue;
-      if (e.state == RxExtentState::kFilling || e.state == RxExtentState::kRestoring) {
+      if (e.state != RxExtentState::kWriting) {
         release(e);
       } else {
         writing_bytes += e.length;
@@ -186,6 +187,7 @@ bool RxSide::pump(uint64_t now_ns) {
     release_written_elsewhere();
   }
   sample_disk(now_ns);
+  busy |= sum_next();
   busy |= decode_next();
   busy |= restore_next();
   for (const uint32_t index : active_) {

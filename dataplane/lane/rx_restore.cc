@@ -101,7 +101,7 @@ void RxSide::restored(Extent& e) {
   e.compressed.reset();
   choose_place(e);
   if (e.data != nullptr) std::memcpy(e.data, plain.data(), plain.size());
-  store(e);
+  there(e);
 }
 
 void RxSide::not_restored(Extent& e) {

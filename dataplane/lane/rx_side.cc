@@ -241,6 +241,8 @@ RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, const ChunkPlace&
   e.flow = &flow;
   e.object = &object;
   e.length = object.extent_length(place.number);
+  e.summed = 0;
+  e.sums = {};
   begin_form(e, compressed);
   object.extents_in_use.fetch_add(1, std::memory_order_relaxed);
   flow.open.insert(index);
@@ -265,10 +267,10 @@ void RxSide::choose_place(Extent& e) {
 void RxSide::complete(Extent& e) {
   if (e.compressed) return begin_restoring(slot_of(e) - first_);
   e.crc = e.flow->digest.fold(e.chunk_crcs.data(), e.length);
-  store(e);
+  there(e);
 }
 
-// Its bytes are there: write, once and whole.
+// Its bytes are there, and summed: write, once and whole.
 void RxSide::store(Extent& e) {
   if (e.object->is(board::kObjectDiscard)) return finished(e);
   seal::FlowSeal::publish();
@@ -282,7 +284,7 @@ void RxSide::store(Extent& e) {
     // must not show what the buffer held before.
     std::memset(e.data + e.length, 0, storage::kDirectAlignment - e.length % storage::kDirectAlignment);
   }
-  if (e.state == RxExtentState::kRestoring) end_restoring(slot_of(e) - first_);
+  leave_steps(e);
   change(&e.state, RxExtentState::kWriting);
   ++writing_;
   resources_.disk.start(slot_of(e), {.fd = e.object->fd.get(),
@@ -304,9 +306,11 @@ void RxSide::finished(Extent& e) {
   resources_.emit({.kind = board::EventKind::kExtentWritten,
                    .flow = flow.index,
                    .object = e.object->id,
+                   .tag = e.summed,
                    .offset = e.key.number * e.object->extent_bytes,
                    .length = e.length,
-                   .digest = e.crc});
+                   .digest = e.crc,
+                   .sums = e.sums});
   // A sender may be waiting for credit, so it is told of a quarter of its window at once.
   if (flow.grant_credit() - flow.credit.told >= std::max(1U, flow.credit_window() / 4))
     flow.status.send_at_once();
@@ -348,7 +352,7 @@ void RxSide::release(Extent& e) {
     e.object->mapping->forget(e.key.number * e.object->extent_bytes, e.length);
   }
   e.object->extents_in_use.fetch_sub(1, std::memory_order_release);
-  if (e.state == RxExtentState::kRestoring) end_restoring(slot_of(e) - first_);
+  leave_steps(e);
   change(&e.state, RxExtentState::kFree);
   e.flow = nullptr;
   e.object = nullptr;

@@ -23,6 +23,7 @@
 #include "dataplane/lane/flow_channel.h"
 #include "dataplane/lane/parity_store.h"
 #include "dataplane/lane/worker_resources.h"
+#include "dataplane/sums/summer.h"
 #include "storage/digest.h"
 #include "storage/extent_pool.h"
 
@@ -76,6 +77,8 @@ class RxSide {
     ChunkMap map;
     uint64_t crc = 0;
     std::vector<uint64_t> chunk_crcs;
+    sums::Mask summed = 0;  // which of `sums` it has
+    sums::ExtentSums sums = {};
   };
   // Where a chunk lies, as its header says and its flow divides objects.
   struct ChunkPlace {
@@ -126,6 +129,10 @@ class RxSide {
   void not_restored(Extent& extent);
   void begin_restoring(uint32_t extent);
   void end_restoring(uint32_t extent);
+  // Sums for digests (rx_sum.cc)
+  void there(Extent& extent);
+  bool sum_next();
+  void leave_steps(const Extent& extent);
   void choose_place(Extent& extent);
   void complete(Extent& extent);
   void store(Extent& extent);
@@ -166,6 +173,15 @@ class RxSide {
   Restoring restoring_;
   SlotList restorable_;
   uint32_t restorable_turn_ = 0;
+  // The same of the extent that is summed.
+  struct Summing {
+    uint32_t extent = ExtentTable::kNone;
+    uint32_t summed = 0;  // bytes
+  };
+  sums::Summer summer_;
+  Summing summing_;
+  SlotList summable_;
+  uint32_t summable_turn_ = 0;
   ParityStore parity_;
   Fifo<Decodable> decodable_;  // blocks that miss no more than repair symbols are here
 };

@@ -16,6 +16,7 @@ from transfers import (EXISTS, INTEGRITY, MIB, PARTIAL, USAGE, as_before, ended_
 
 KINDS = ["adler32", "crc32c", "crc64", "blake3", "md5", "sha1", "sha256", "sha512"]
 ALL = ",".join(KINDS)
+JOINED = "blake3,adler32,crc32c,crc64"  # while data move: the destination reads nothing for them
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,69 @@ def test_the_kind_of_the_session_needs_no_pass(pair):
     (file,) = session["files"]
     assert file["digests"] == {"crc64": file["digest_destination"]} and session["digest_s"] == 0
     forget(source)
+
+
+def joined_as_at_rest(pair, tmp_path, source, target, *options, to="b:data/"):
+    """Sends it: nothing is read for its digests, and they are those of what stands there."""
+    code, session, error = pair.a.json("send", source, to, "--digest", JOINED, *options)
+    assert code == 0, error
+    (found,) = [file["digests"] for file in session["files"]]
+    assert at_rest(target, tmp_path, JOINED) == {target.name: found}
+    assert session["digest_s"] == 0
+    return session
+
+
+@pytest.mark.parametrize("push_it", [True, False], ids=["send", "get"])
+@pytest.mark.parametrize("size", [0, 1, 1024, 1025, MIB, 2 * MIB, 5 * MIB + 321, 40 * MIB + 1])
+def test_those_that_are_joined_need_no_pass(pair, tmp_path, push_it, size):
+    source = make_file(pair.a if push_it else pair.b, size)
+    target = (pair.b if push_it else pair.a).export() / "got.bin"
+    words = ("send", source, "b:data/got.bin") if push_it else ("get", f"b:{source}", target)
+    code, session, error = pair.a.json(*words, "--digest", JOINED)
+    assert code == 0, error
+    (found,) = [file["digests"] for file in session["files"]]
+    assert found["adler32"] == sums(target)["adler32"]
+    assert at_rest(target, tmp_path, JOINED) == {"got.bin": found}
+    assert session["digest_s"] == 0
+    forget(source, target)
+
+
+@pytest.mark.parametrize("options", [("--compress", "zstd"), ("--fec", "rs"), ("--protection", "aes-128-gcm"), ("--crc", "crc32c"), ("--lanes", "3")], ids=lambda words: words[0])
+def test_joined_whatever_the_data_travel_as(pair, tmp_path, options):
+    source = pair.a.export() / "text.txt"
+    source.write_bytes(b"".join(b"line %d of many\n" % at for at in range(600_000)))
+    joined_as_at_rest(pair, tmp_path, source, pair.b.export() / source.name, *options)
+    forget(source, pair.b.export() / source.name)
+
+
+def test_joined_of_a_sparse_file(pair, tmp_path):
+    source, target = pair.a.export() / "sparse.bin", pair.b.export() / "sparse.bin"
+    with open(source, "wb") as file:
+        for at in (0, 17 * MIB + 5, 90 * MIB):
+            file.seek(at)
+            file.write(os.urandom(300_000))
+        file.truncate(200 * MIB + 77)
+    joined_as_at_rest(pair, tmp_path, source, target)
+    assert target.stat().st_blocks * 512 < 100 * MIB, "its holes are holes"
+    forget(source, target)
+
+
+def test_joined_of_what_replaces_a_file(pair, tmp_path):
+    source, target = make_file(pair.a, 3 * MIB + 5), pair.b.export() / "kept.bin"
+    target.write_bytes(os.urandom(9 * MIB))
+    joined_as_at_rest(pair, tmp_path, source, target, "--overwrite", to="b:data/kept.bin")
+    forget(source, target)
+
+
+def test_verified_files_are_read_for_all(pair, tmp_path):
+    """From the disk: that finds what a sum of written bytes cannot."""
+    source = make_file(pair.a, 3 * MIB)
+    code, session, error = pair.a.json("send", source, "b:data/", "--digest", JOINED, "--verify")
+    assert code == 0, error
+    (found,) = [file["digests"] for file in session["files"]]
+    assert at_rest(pair.b.export() / source.name, tmp_path, JOINED) == {source.name: found}
+    assert session["digest_s"] > 0
+    forget(source, pair.b.export() / source.name)
 
 
 @pytest.mark.parametrize("push_it", [True, False], ids=["send", "get"])
@@ -218,6 +282,27 @@ def test_digests_after_a_daemon_was_killed(pair, tmp_path, victim, daemon):
     (found,) = at_rest(target, tmp_path, "sha256,blake3").values()
     for each in pair.nodes:
         assert told(each, session) == [found], each.name
+    finish(process)
+    forget(source, target)
+
+
+@pytest.mark.parametrize("daemons", [("control",), ("dataplane",), ("control", "dataplane")], ids="+".join)
+def test_joined_after_the_destination_was_killed(pair, tmp_path, daemons):
+    """What was there is summed as its CRC is compared, and the rest as it comes: nothing is read for digests."""
+    process, session, source, target = begin_long(pair, True, "--digest", JOINED)
+    for daemon in daemons:
+        getattr(pair.b, daemon).kill()
+    if "dataplane" in daemons:
+        pair.b.start_dataplane()
+    if "control" in daemons:
+        pair.b.start_control()
+    end = ended_session(pair.a, session)
+    assert end["state"] == "succeeded", end["error"]
+    wait_until(lambda: pair.b.json("session", "show", session)[1]["state"] == "succeeded", 30, "b knows its end")
+    (found,) = at_rest(target, tmp_path, JOINED).values()
+    for each in pair.nodes:
+        assert told(each, session) == [found], each.name
+        assert each.json("session", "show", session)[1]["digest_s"] == 0
     finish(process)
     forget(source, target)
 

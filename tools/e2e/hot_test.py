@@ -26,7 +26,8 @@ def pair(make_pair, request):
     return make_pair(wire=wire, bytes_needed=256 << 20, prepare=prepare, prefix=preloaded)
 
 
-@pytest.mark.parametrize("options", [[], ["--lanes", "4", "--chunk-bytes", "1400"]], ids=["one", "four"])
+@pytest.mark.parametrize("options", [[], ["--lanes", "4", "--chunk-bytes", "1400"], ["--digest", "blake3,adler32,crc32c"]],
+                         ids=["one", "four", "digests"])  # fmt: skip
 def test_files_on_disk(pair, options):
     source = make_file(pair.a, 40 * MIB + 7)
     target = push(pair, source, *options)

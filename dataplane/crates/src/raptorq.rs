@@ -2,9 +2,8 @@
 //!
 //! SPDX-License-Identifier: Apache-2.0
 
-mod arena;
-
-use raptorq::{
+use crate::arena;
+use ::raptorq::{
     EncodingPacket, ObjectTransmissionInformation, PayloadId, SourceBlockDecoder,
     SourceBlockEncoder, SourceBlockEncodingPlan,
 };

@@ -1,4 +1,4 @@
-/* The C interface of the crate raptorq (RFC 6330), which raptorq/src/lib.rs implements.
+/* The C interface of the crate raptorq (RFC 6330), which src/raptorq.rs implements.
  *
  * Any thread; a plan may be used by several at once. What a call allocates comes from the arena that it is
  * given and is gone when it returns. If the arena is too small, the rest comes from malloc and is counted. A
