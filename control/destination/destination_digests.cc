@@ -59,7 +59,9 @@ Status DestinationEnd::take_digests(ObjectId object, const digests::Values& read
     std::ranges::copy(values_of(costly_kinds(object), *joined), std::back_inserter(named.values));
   std::ranges::sort(named.values, {}, &digests::Value::kind);
   file.digests.found = {std::move(named)};
-  return fits_list(object) ? Status() : Status(unlike_list(object));
+  if (!fits_list(object)) return unlike_list(object, "nothing of it was stored");
+  leave_out_differing(object);
+  return {};
 }
 
 bool DestinationEnd::fits_list(ObjectId object) const {
@@ -67,11 +69,12 @@ bool DestinationEnd::fits_list(ObjectId object) const {
   return its.found.empty() || digests::difference(its.expected, its.found.front().values).empty();
 }
 
-Error DestinationEnd::unlike_list(ObjectId object) const {
+Error DestinationEnd::unlike_list(ObjectId object, std::string_view consequence) const {
   const digests::Digested& its = catalog().files_of(object).front().digests;
+  const std::string how =
+      its.found.empty() ? "" : ": " + digests::difference(its.expected, its.found.front().values);
   return {ErrorCode::kIntegrity,
-          fmt::format("{}: differs from the list: {}; nothing of it was stored", catalog().shown(object),
-                      digests::difference(its.expected, its.found.front().values))};
+          fmt::format("{}: differs from the list{}; {}", catalog().shown(object), how, consequence)};
 }
 
 void DestinationEnd::note_digest_progress(const ObjectReadBack& event, Effects& out) {

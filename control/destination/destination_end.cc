@@ -280,6 +280,7 @@ Status DestinationEnd::follow_receiver(Effects& out) {
     out.add(CommandLane{command.flow.leg, command});
   }
   for (recovery::Need& need : wants.needs) {
+    if (several_ && several_->closed(need.flow.leg, need.object)) continue;
     in_parts(need.ranges, [&](std::vector<recovery::Range> ranges) {
       say_on(need.flow.leg, Need{.object = need.object, .ranges = std::move(ranges), .lane = need.flow.lane},
              out);
@@ -294,6 +295,7 @@ Status DestinationEnd::follow_receiver(Effects& out) {
     }
     // Where nothing is to be read for digests, they are known now.
     if (const Status fits = to_digest(object) == 0 ? take_digests(object, {}) : Status(); !fits) {
+      if (settle_sources(object, out)) continue;
       if (Status failed = fail(object, fits.error(), out, catalog::Failure::kNotAsListed); !failed)
         return failed;
       continue;

@@ -12,6 +12,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "control/board/figures.h"
@@ -110,7 +112,7 @@ class DestinationEnd final : public DataEnd {
   bool peer_ended(LegId leg) const override { return legs_.peer_ended(leg); }
   bool peer_ended() const override { return legs_.peer_ended(); }
   uint32_t pending() const override { return files_.pending() + pending_.count(); }
-  uint64_t steps() const override { return steps_ + bytes_done(); }
+  uint64_t steps() const override { return steps_ + bytes_done() + (several_ ? several_->answers() : 0); }
   uint64_t bytes_done() const { return receiver_ ? receiver_->bytes_written() : 0; }
   uint64_t bytes_done(const board::FlowFigures& /*figures*/) const override { return bytes_done(); }
   uint64_t bytes_done(ObjectId object) const override;
@@ -120,10 +122,10 @@ class DestinationEnd final : public DataEnd {
   bool leaves_files() const override { return !files_.discards(); }
   std::string waiting_for(const board::FlowFigures& before, const board::FlowFigures& now,
                           uint64_t interval_ns, uint64_t now_ns) const override;
-  // Another source joins soon, and may be the faster one.
-  void others_join(bool whether) {
-    if (several_) several_->others_join(whether);
+  void others_join(SeveralSources::Others others) {
+    if (several_) several_->others_join(others);
   }
+  std::vector<LeftOut> take_left_out() override { return std::exchange(of_sources_.left_out, {}); }
   uint64_t digest_ns() const override { return digesting_.took_ns; }
   // The source on this leg brings so much, if there are several; 0: not known.
   uint64_t source_bps(LegId leg) const { return several_ ? several_->rate_bps(leg) : 0; }
@@ -156,6 +158,9 @@ class DestinationEnd final : public DataEnd {
   Status follow_sources(Effects& out);
   void forget_wrong(Effects& out);
   void judge_whole(ObjectId object);
+  bool settle_sources(ObjectId object, Effects& out);
+  Status unsettled(ObjectId object, Effects& out);
+  void leave_out_differing(ObjectId object);
   // destination_failures.cc
   Status fail(ObjectId object, const Error& error, Effects& out,
               catalog::Failure failure = catalog::Failure::kNone);
@@ -179,7 +184,7 @@ class DestinationEnd final : public DataEnd {
   digests::Mask to_digest(ObjectId object) const;  // by reading it
   digests::Mask costly_kinds(ObjectId object) const;
   std::optional<sums::ExtentSums> joined_sums(ObjectId object) const;  // once all of it is there
-  Error unlike_list(ObjectId object) const;
+  Error unlike_list(ObjectId object, std::string_view consequence) const;
   Status take_digests(ObjectId object, const digests::Values& read);
   bool fits_list(ObjectId object) const;
   void note_digest_progress(const ObjectReadBack& event, Effects& out);
@@ -206,9 +211,12 @@ class DestinationEnd final : public DataEnd {
   DestinationFiles files_;
   EndLegs<DestinationLeg> legs_;
   std::optional<recovery::Receiver> receiver_;
-  std::optional<SeveralSources> several_;   // each is asked for parts
-  std::vector<SeveralSources::Run> wrong_;  // to be forgotten once no sync concerns them
-  uint64_t forgettings_ = 0;                // of the receiver, as several_ knows
+  std::optional<SeveralSources> several_;  // each is asked for parts
+  struct OfSources {
+    std::vector<SeveralSources::Run> wrong;  // to be forgotten once no sync concerns them
+    std::vector<LeftOut> left_out;           // whose files are not what a list wants
+  } of_sources_;
+  uint64_t forgettings_ = 0;  // of the receiver, as several_ knows
   Indexed<ObjectId, Commit> commits_;
   std::map<ObjectId, Error> sync_errors_;   // of failed syncs, while the journal is told
   std::map<ObjectId, uint64_t> read_crcs_;  // of files that are read back before they get their names

@@ -122,6 +122,11 @@ Status DestinationEnd::read_back_for_name(const ObjectReadBack& event, Effects& 
     }
   }
   read_crcs_.erase(object);
+  if (failure == catalog::Failure::kNotAsListed && settle_sources(object, out)) {
+    (void)commits_[object].step(CommitEvent::kBad);
+    digesting_.bytes.erase(object);
+    return follow_receiver(out);
+  }
   digesting_.bytes.erase(object);
   if (!status && !files_.halted() && catalog().may_fail_in_part()) {
     (void)commit(object, CommitEvent::kBad, status, out);

@@ -1,6 +1,8 @@
 // A receiving end with several sources: SeveralSources says who is asked for what and which extents count;
 // here the receiver and the peers hear of it.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "control/destination/destination_end.h"
@@ -29,6 +31,8 @@ void DestinationEnd::want(ObjectId object) {
   several_->add({.id = object,
                  .size_bytes = catalog().object(object).size_bytes,
                  .whole = catalog().packed(object),
+                 .listed = !catalog().packed(object) && !files_.discards() &&
+                           !catalog().files_of(object).front().digests.expected.empty(),
                  .shown = catalog().shown(object)},
                 receiver_->held(object));
 }
@@ -58,14 +62,42 @@ Status DestinationEnd::follow_sources(Effects& out) {
   SeveralSources::Actions actions = several_->take_actions();
   for (const board::Event& event : actions.written) receiver_->on_event(event);
   for (const ObjectId object : actions.whole) judge_whole(object);
-  wrong_.insert(wrong_.end(), actions.forgotten.begin(), actions.forgotten.end());
+  for (const ObjectId object : actions.unsettled)
+    if (Status status = unsettled(object, out); !status) return status;
+  of_sources_.wrong.insert(of_sources_.wrong.end(), actions.forgotten.begin(), actions.forgotten.end());
   forget_wrong(out);
   for (SeveralSources::Word& word : actions.words) say_on(word.leg, std::move(word.message), out);
   return actions.error ? Status(*actions.error) : Status();
 }
 
+// What is there is not what the list wants. True: another source may have what it wants.
+bool DestinationEnd::settle_sources(ObjectId object, Effects& out) {
+  if (!several_ || files_.halted() || !several_->settle(object)) return false;
+  receiver_->finish_later(object);
+  out.log(LogLevel::kWarn,
+          unlike_list(object, "comparing what each source has, and fetching again what differs").message);
+  return true;
+}
+
+Status DestinationEnd::unsettled(ObjectId object, Effects& out) {
+  if (receiver_->done(object) || failing_.contains(object) || !commits_[object].idle()) return {};
+  return fail(object, unlike_list(object, "no source has what it wants; nothing of it was stored"), out,
+              catalog::Failure::kNotAsListed);
+}
+
+void DestinationEnd::leave_out_differing(ObjectId object) {
+  if (!several_) return;
+  for (const LegId leg : several_->differing(object)) {
+    of_sources_.left_out.push_back(
+        {.leg = leg,
+         .error = {ErrorCode::kIntegrity,
+                   fmt::format("its {} differs from the list, and another source's does not: compare it",
+                               catalog().files_of(object).front().name)}});
+  }
+}
+
 void DestinationEnd::forget_wrong(Effects& out) {
-  std::erase_if(wrong_, [&](const SeveralSources::Run& run) {
+  std::erase_if(of_sources_.wrong, [&](const SeveralSources::Run& run) {
     const recovery::ExtentMap& durable = receiver_->ledger(run.object).map();
     const uint64_t before = durable.set_extents();
     if (!receiver_->forget(run.object, durable.whole_in(run.range))) return false;

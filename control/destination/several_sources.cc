@@ -13,13 +13,10 @@ namespace {
 
 // A bit that flips in a memory is one extent. A source with more of them is broken, or lies.
 constexpr uint32_t kWrongMax = 3;
-// Last looks of a source that are not answered. With what is compared they are fewer than docs/WIRE.md
-// allows: a source may say a digest because it has sent the extent, and still owe the answer to the question.
-constexpr uint32_t kLooksMax = 16;
+constexpr uint32_t kWrongOfSettledMax = 64;
 // So long the first source waits for others that are about to join. A file of one extent is then asked of the
 // fastest, which this node knows from before.
 constexpr uint64_t kOthersJoinNs = 200 * kMillisecondNs;
-static_assert(kLooksMax + parts::Replicas::kQuestionsMax <= 48);
 
 }  // namespace
 
@@ -51,6 +48,7 @@ void SeveralSources::remove(ObjectId object) {
     if (leg == legs_.end() || std::erase(leg->second.looks, object) != 0) continue;
     if (leg->second.looks_unanswered != 0) --leg->second.looks_unanswered;
   }
+  for (auto& [leg, joined] : legs_) drop_early_look(found->second, leg);
   objects_.erase(found);
   planner_.remove(object);
   check_.remove(object);
@@ -100,14 +98,19 @@ void SeveralSources::join(const Source& source, uint64_t now_ns) {
                 {.rtt_ns = source.rtt_ns, .expected_rate_bps = source.expected_bps, .lanes = source.lanes},
                 now_ns_);
   replicas_.join(source.leg, source.peer);
+  for (auto& [object, known] : objects_) join_settlement(known, source.leg);
 }
 
 void SeveralSources::leave(LegId leg) {
   if (legs_.erase(leg) == 0) return;
+  for (auto& [object, known] : objects_) drop_early_look(known, leg);
   planner_.leave(leg);
   replicas_.leave(leg);
   for (const parts::Place& place : check_.drop(leg)) lose(place.object, parts::run_of(place.extent));
-  for (auto& [object, known] : objects_) forget_looks(known, leg);
+  for (auto& [object, known] : objects_) {
+    forget_looks(known, leg);
+    if (known.settlement) known.settlement->leave(leg);
+  }
 }
 
 void SeveralSources::leave_all() {
@@ -132,8 +135,12 @@ void SeveralSources::on_new_stream(LegId leg) {
   replicas_.join(leg, joined.peer);
   joined.looks.clear();
   joined.looks_unanswered = 0;
-  for (const auto& [object, known] : objects_)
+  for (auto& [object, known] : objects_) {
+    drop_early_look(known, leg);
     if (known.last_looks.contains(leg)) joined.looks.push_back(object);
+    if (known.settlement) known.settlement->leave(leg);
+    join_settlement(known, leg);
+  }
   ask_looks(leg, joined);
 }
 
@@ -147,8 +154,16 @@ void SeveralSources::tick(LegId leg, const Sign& sign, uint64_t now_ns) {
   if (joined.hearing.lost(joined.rtt_ns)) wait_no_more(leg, joined);
   follow_check();  // nothing is planned for what has come
   planner_.received(leg, sign.bytes - std::min(sign.bytes, before), now_ns_);
-  if (others_join_ && now_ns_ - first_joined_ns_ < kOthersJoinNs) return;
+  if (waits_for_faster(joined)) return;
   planner_.tick(now_ns_);
+}
+
+// Who still speaks with its peer may be far away: it is waited for only as long as its words may be late
+// beside those of this leg.
+bool SeveralSources::waits_for_faster(const Joined& leg) const {
+  const uint64_t passed_ns = now_ns_ - first_joined_ns_;
+  if (others_.faster && passed_ns < kOthersJoinNs) return true;
+  return others_.faster_calls && passed_ns < std::min(kOthersJoinNs, leg.rtt_ns / 2);
 }
 
 void SeveralSources::written(LegId leg, const board::Event& event) {
@@ -168,36 +183,17 @@ bool SeveralSources::said(LegId leg, const ExtentDigests& digests) {
   if (digests.digests.size() > map.extents() - first.value()) return false;
   check_.said(leg, digests.object, first, digests.digests);
   replicas_.said(leg, digests.object, first, digests.digests);
+  if (found->second.settlement) found->second.settlement->said(leg, first, digests.digests);
+  looked_early(leg, found->second, digests);
   looked(leg, found->second, first, digests.digests.size());
   return true;
 }
 
-// ---- the last look -----------------------------------------------------------------------------
-
-// A source whose file's times cannot tell whether it was changed reads again what it has read, before it says
-// the digest that it is asked for.
-void SeveralSources::complete(Known& known) {
-  known.complete = true;
-  known.last_looks.clear();
-  for (auto& [leg, joined] : legs_) {
-    const std::vector<recovery::ExtentRun> runs = check_.brought_by(leg, known.object.id);
-    if (runs.empty() || joined.hearing.lost(joined.rtt_ns)) continue;
-    known.last_looks.emplace(leg, runs.front().first);
-    joined.looks.push_back(known.object.id);
-    ask_looks(leg, joined);
-  }
-  if (known.last_looks.empty()) actions_.whole.push_back(known.object.id);
-}
-
-// A source that is gone, or silent, does not look. It had looked before it said each digest.
-void SeveralSources::wait_no_more(LegId id, Joined& leg) {
-  leg.looks.clear();
-  leg.looks_unanswered = 0;
-  for (auto& [object, known] : objects_) forget_looks(known, id);
-}
-
 std::string SeveralSources::waiting_for() const {
   for (const auto& [object, known] : objects_) {
+    if (known.settlement && !known.version)
+      return fmt::format("its sources (what each has of {}, since it is not what the list wants)",
+                         known.object.shown);
     if (known.complete && !known.last_looks.empty())
       return fmt::format("node {} (a last look at its {})", peer_of(known.last_looks.begin()->first),
                          known.object.shown);
@@ -205,41 +201,15 @@ std::string SeveralSources::waiting_for() const {
   return "";
 }
 
-void SeveralSources::ask_looks(LegId id, Joined& leg) {
-  for (; leg.looks_unanswered < kLooksMax && !leg.looks.empty(); leg.looks.pop_front()) {
-    const auto found = objects_.find(leg.looks.front());
-    if (found == objects_.end()) continue;
-    const auto extent = found->second.last_looks.find(id);
-    if (extent == found->second.last_looks.end()) continue;
-    ++leg.looks_unanswered;
-    actions_.words.push_back({id, DigestsWanted{.object = found->first,
-                                                .ranges = {found->second.counted.range_of(extent->second)}}});
-  }
-}
-
-void SeveralSources::looked(LegId leg, Known& known, ExtentId first, size_t digests) {
-  const auto look = known.last_looks.find(leg);
-  if (look == known.last_looks.end() || look->second < first || look->second >= first.plus(digests)) return;
-  const auto joined = legs_.find(leg);
-  if (joined != legs_.end()) {
-    if (joined->second.looks_unanswered != 0) --joined->second.looks_unanswered;
-    ask_looks(leg, joined->second);
-  }
-  forget_looks(known, leg);
-}
-
-void SeveralSources::forget_looks(Known& known, LegId leg) {
-  if (known.last_looks.erase(leg) == 0 || !known.last_looks.empty() || !known.complete) return;
-  actions_.whole.push_back(known.object.id);
-}
-
 // ---- what follows ------------------------------------------------------------------------------
 
 SeveralSources::Actions SeveralSources::take_actions() {
   follow_check();
   follow_replicas();  // they may open an object to a leg
+  follow_settlements();
   follow_planner();
   follow_replicas();  // what is to be compared is asked at once
+  ask_early_looks();
   check_invariants();
   return std::exchange(actions_, {});
 }
@@ -250,8 +220,11 @@ void SeveralSources::follow_check() {
   for (const auto& verdict : verdicts.wrong) refuse(verdict);
   for (const parts::ExtentCheck::Conflict& conflict : verdicts.conflicts) {
     lose(conflict.object, parts::run_of(conflict.extent));
-    const std::string& shown = objects_.at(conflict.object).object.shown;
-    if (conflict.asked) {
+    Known& known = objects_.at(conflict.object);
+    const std::string& shown = known.object.shown;
+    if (conflict.asked && known.object.listed) {
+      begin_settlement(known);
+    } else if (conflict.asked) {
       fail({ErrorCode::kIntegrity,
             fmt::format("{}: {} and {} do not have the same bytes: nothing says which of them is right; "
                         "compare them with 'sluice ls --digest', and get it from one of them",
@@ -270,6 +243,11 @@ void SeveralSources::count(const parts::ExtentCheck::Verdict& verdict) {
   const auto found = objects_.find(verdict.object);
   if (found == objects_.end()) return;
   if (!planner_.arrived(verdict.leg, verdict.object, verdict.extent, now_ns_)) {
+    if (found->second.settlement) {  // of a source that is asked for nothing more of it
+      if (found->second.counted.is_set(verdict.extent)) return;
+      check_.forget(verdict.object, parts::run_of(verdict.extent));
+      return lose(verdict.object, parts::run_of(verdict.extent));
+    }
     if (!found->second.counted.is_set(verdict.extent))
       actions_.forgotten.push_back(
           {.object = verdict.object, .range = found->second.counted.range_of(verdict.extent)});
@@ -289,12 +267,16 @@ void SeveralSources::count(const parts::ExtentCheck::Verdict& verdict) {
 void SeveralSources::refuse(const parts::ExtentCheck::Verdict& verdict) {
   lose(verdict.object, parts::run_of(verdict.extent));
   const auto leg = legs_.find(verdict.leg);
-  if (leg == legs_.end() || ++leg->second.wrong < kWrongMax) return;
+  if (leg == legs_.end()) return;
+  // What a source that is asked no more had begun may be mixed with what another one sends of the same
+  // extent.
+  const uint32_t most = objects_.at(verdict.object).settlement ? kWrongOfSettledMax : kWrongMax;
+  if (++leg->second.wrong < most) return;
   fail(
       {ErrorCode::kIncompatible,
        fmt::format("{}: what came from {} is not what it says that it read, {} times: nothing of it is kept; "
                    "check the memory of both nodes",
-                   objects_.at(verdict.object).object.shown, peer_of(verdict.leg), kWrongMax)});
+                   objects_.at(verdict.object).object.shown, peer_of(verdict.leg), most)});
 }
 
 void SeveralSources::follow_planner() {
@@ -319,6 +301,10 @@ void SeveralSources::ask(const parts::Portion& portion, bool withdrawn) {
   if (found == objects_.end()) return;
   if (!withdrawn) {
     if (!found->second.begun_by) found->second.begun_by = portion.leg;
+    found->second.looked.erase(portion.leg);
+    if (const auto early = found->second.early_looks.find(portion.leg);
+        early != found->second.early_looks.end())
+      early->second.stale = true;
     for (const recovery::Range& range : portion.ranges)
       check_.asked(portion.leg, portion.object, found->second.counted.whole_in(range));
   }
@@ -349,8 +335,14 @@ void SeveralSources::follow_replicas() {
         {question.leg, DigestsWanted{.object = question.object, .ranges = std::move(question.ranges)}});
   }
   for (const parts::Replicas::Agreed& agreed : actions.agreed) planner_.open_to(agreed.leg, agreed.object);
-  for (parts::Replicas::Disagreement& each : actions.disagreements)
-    fail({ErrorCode::kIntegrity, std::move(each.message)});
+  for (parts::Replicas::Disagreement& each : actions.disagreements) {
+    const auto found = objects_.find(each.object);
+    if (found != objects_.end() && found->second.object.listed) {
+      begin_settlement(found->second);
+    } else {
+      fail({ErrorCode::kIntegrity, std::move(each.message)});
+    }
+  }
 }
 
 const std::string& SeveralSources::peer_of(LegId leg) const {

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "control/parts/hearing.h"
 #include "control/parts/planner.h"
 #include "control/parts/replicas.h"
+#include "control/parts/settlement.h"
 #include "control/words/messages.h"
 #include "control/words/terms.h"
 #include "dataplane/board/board.h"
@@ -30,8 +32,9 @@ class SeveralSources {
   struct Object {
     ObjectId id;
     uint64_t size_bytes = 0;
-    bool whole = false;  // a pack: all of it comes from one source
-    std::string shown;   // for people
+    bool whole = false;   // a pack: all of it comes from one source
+    bool listed = false;  // a digest of all of it is known: it decides between sources that differ
+    std::string shown;    // for people
   };
   struct Source {
     LegId leg;
@@ -52,6 +55,7 @@ class SeveralSources {
     std::vector<Word> words;
     std::vector<board::Event> written;  // they count from now on
     std::vector<ObjectId> whole;        // all of it counts, and each of its sources has not changed since
+    std::vector<ObjectId> unsettled;    // what is listed of them is what no source has
     std::vector<Run> forgotten;         // nothing of them counts, and workers take them again
     // kIncompatible, kStalled: the leg ends whose event or message came last. kIntegrity: the session ends,
     // since replicas differ.
@@ -69,6 +73,17 @@ class SeveralSources {
   // Whatever else was there of it is not any more: a sync failed, or a disk gave back other bytes.
   void only_there(ObjectId object, const recovery::ExtentMap& there);
 
+  // ---- what is listed (several_settlement.cc) ----
+  // All of it is there, and is not what the list wants: sources are asked for the digests of all extents, and
+  // those extents are fetched again that a source brought whose file differs from the others'. False: there
+  // is nobody to ask, the only source has brought all of it.
+  bool settle(ObjectId object);
+  // All of it is what the list wants: the sources whose file differs from it, as far as that is known.
+  std::vector<LegId> differing(ObjectId object) const;
+  // It is asked for nothing of this object, nor for what was lost on its lanes.
+  bool closed(LegId leg, ObjectId object) const { return planner_.closed(leg, object); }
+  uint64_t answers() const;  // changes while sources are compared
+
   // ---- legs ----
   void join(const Source& source, uint64_t now_ns);
   void leave(LegId leg);  // its flows have ended
@@ -82,8 +97,14 @@ class SeveralSources {
     uint64_t heard_ns = 0;  // when a word came on it last
   };
   void tick(LegId leg, const Sign& sign, uint64_t now_ns);
-  // Others join soon: for a while nobody is asked for the first extents, since they may be faster.
-  void others_join(bool whether) { others_join_ = whether; }
+  // Sources that are not there yet, beside one that is.
+  struct Others {
+    bool some = false;          // join soon
+    bool faster = false;        // one of these may be faster
+    bool faster_calls = false;  // one that is known to be faster still speaks with its peer
+  };
+  // While a faster one may come soon, nobody is asked for the first extents.
+  void others_join(Others others) { others_ = others; }
   void written(LegId leg, const board::Event& event);
   bool said(LegId leg, const ExtentDigests& digests);  // false: of extents that there are not
 
@@ -103,7 +124,17 @@ class SeveralSources {
     // All of it is there, and the sources that brought it look once more whether they have changed: of each
     // an extent that it says the digest of again.
     std::map<LegId, ExtentId> last_looks;
+    // Asked beforehand: the source looks once it has read all that it is asked for.
+    struct EarlyLook {
+      ExtentId extent;
+      bool stale = false;  // more was asked of it since
+    };
+    std::map<LegId, EarlyLook> early_looks;  // unanswered
+    std::set<LegId> looked;                  // since they were asked for something of it last
     bool complete = false;
+    std::optional<parts::Settlement> settlement;  // its sources differ, and it is listed
+    std::optional<LegId> version;                 // that of this leg is being fetched
+    bool judged = false;                          // what is there was compared with the list
   };
   struct Joined {
     std::string peer;
@@ -111,6 +142,7 @@ class SeveralSources {
     uint32_t wrong = 0;          // extents whose digest was not that of what came
     std::deque<ObjectId> looks;  // to be asked for, when others were answered
     uint32_t looks_unanswered = 0;
+    uint32_t early_unanswered = 0;
     uint64_t rtt_ns = 0;
     parts::Hearing hearing;
   };
@@ -122,13 +154,23 @@ class SeveralSources {
   void wait_no_more(LegId id, Joined& leg);
   void complete(Known& known);
   void ask_looks(LegId id, Joined& leg);
+  void ask_early_looks();
+  void looked_early(LegId leg, Known& known, const ExtentDigests& digests);
+  void drop_early_look(Known& known, LegId leg);
   void looked(LegId leg, Known& known, ExtentId first, size_t digests);
   void forget_looks(Known& known, LegId leg);
   void follow_check();
   void follow_planner();
   void follow_replicas();
+  void begin_settlement(Known& known);
+  void follow_settlements();
+  void follow_settlement(Known& known);
+  void fetch_version(Known& known, LegId version, const std::vector<recovery::ExtentRun>& differing);
+  std::vector<recovery::ExtentRun> differing_from(const Known& known, LegId version) const;
+  void join_settlement(Known& known, LegId leg);
   void ask(const parts::Portion& portion, bool withdrawn);
   void compare(ObjectId object);
+  bool waits_for_faster(const Joined& leg) const;
   void fail(Error error) {
     if (!actions_.error) actions_.error = std::move(error);
   }
@@ -142,8 +184,9 @@ class SeveralSources {
   std::map<LegId, Joined> legs_;
   Actions actions_;
   uint64_t now_ns_ = 0;
-  uint64_t first_joined_ns_ = 0;  // of those that are there
-  bool others_join_ = false;
+  std::optional<ObjectId> settling_;  // whose sources are asked for all digests
+  uint64_t first_joined_ns_ = 0;      // of those that are there
+  Others others_;
 };
 
 }  // namespace sluice::transfer

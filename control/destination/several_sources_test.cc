@@ -111,12 +111,12 @@ TEST_F(SeveralSourcesTest, TheFirstWaitsForOthersThatAreAboutToJoin) {
   add(1);
   several_.join({.leg = kAlpha, .peer = "alpha", .rtt_ns = 1'000'000, .expected_bps = 10'000'000, .lanes = 1},
                 now_ns_);
-  several_.others_join(true);
+  several_.others_join({.some = true, .faster = true});
   EXPECT_TRUE(asked<Want>(tick(), kAlpha).empty());
   several_.join(
       {.leg = kBeta, .peer = "beta", .rtt_ns = 1'000'000, .expected_bps = 1'000'000'000, .lanes = 1},
       now_ns_);
-  several_.others_join(false);
+  several_.others_join({});
   const SeveralSources::Actions actions = tick();
   EXPECT_EQ(asked<Want>(actions, kBeta).size(), 1U) << "the fast one has it";
   EXPECT_TRUE(asked<Want>(actions, kAlpha).empty());
@@ -125,8 +125,17 @@ TEST_F(SeveralSourcesTest, TheFirstWaitsForOthersThatAreAboutToJoin) {
 TEST_F(SeveralSourcesTest, TheFirstDoesNotWaitForLong) {
   add(1);
   join(kAlpha, "alpha");
-  several_.others_join(true);
+  several_.others_join({.some = true, .faster = true});
   now_ns_ += 300'000'000;
+  EXPECT_EQ(asked<Want>(tick(), kAlpha).size(), 1U);
+}
+
+TEST_F(SeveralSourcesTest, WhoStillSpeaksWithItsPeerIsWaitedForHalfARoundTrip) {
+  add(1);
+  several_.join({.leg = kAlpha, .peer = "alpha", .rtt_ns = 80'000'000, .lanes = 1}, now_ns_);
+  several_.others_join({.faster_calls = true});
+  EXPECT_TRUE(asked<Want>(tick(), kAlpha).empty());
+  now_ns_ += 40'000'000;
   EXPECT_EQ(asked<Want>(tick(), kAlpha).size(), 1U);
 }
 
@@ -176,6 +185,56 @@ TEST_F(SeveralSourcesTest, BothBringPartsAndEachLooksOnceMoreAtTheEnd) {
     EXPECT_TRUE(say(leg, looks_[leg.value()][0], digest_of(looks_[leg.value()][0])));
   }
   EXPECT_EQ(tick().whole, std::vector<ObjectId>{kObject});
+}
+
+// The look is asked for with the last extents, and its answer comes with theirs.
+TEST_F(SeveralSourcesTest, WhoHasLookedWithItsLastExtentsNeedNotLookAgain) {
+  add(3);
+  join(kAlpha, "alpha");
+  SeveralSources::Actions actions = tick();
+  const std::vector<ExtentId> wanted = asked<Want>(actions, kAlpha);
+  ASSERT_EQ(wanted.size(), 3U);
+  const std::vector<ExtentId> looks = asked<DigestsWanted>(actions, kAlpha);
+  ASSERT_EQ(looks, std::vector<ExtentId>{ExtentId(2)});
+  for (const ExtentId extent : wanted) {
+    write(kAlpha, extent);
+    EXPECT_TRUE(several_.said(kAlpha, {.object = kObject,
+                                       .offset = extent.value() * kExtentBytes,
+                                       .digests = {digest_of(extent)},
+                                       .last = extent == ExtentId(2)}));
+  }
+  actions = several_.take_actions();
+  EXPECT_EQ(actions.whole, std::vector<ObjectId>{kObject});
+  EXPECT_TRUE(asked<DigestsWanted>(actions, kAlpha).empty());
+}
+
+TEST_F(SeveralSourcesTest, ALookBeforeMoreWasAskedForDoesNotCount) {
+  add(8);
+  join(kAlpha, "alpha");
+  join(kBeta, "beta");
+  std::vector<ExtentId> of_alpha = asked<Want>(tick(), kAlpha);
+  ASSERT_FALSE(of_alpha.empty());
+  several_.leave(kBeta);  // if anything was asked of it, it is alpha's now
+  SeveralSources::Actions actions = tick();
+  for (int i = 0; i < 100 && asked<DigestsWanted>(actions, kAlpha).empty(); ++i) actions = tick();
+  // Something that had counted is lost, and asked of alpha again, before it has answered.
+  recovery::ExtentMap none(recovery::Layout{.size_bytes = 8 * kExtentBytes, .extent_bytes = kExtentBytes});
+  for (ExtentId extent; extent < ExtentId(8); ++extent) {
+    write(kAlpha, extent);
+    say(kAlpha, extent, digest_of(extent));
+  }
+  actions = several_.take_actions();
+  several_.only_there(kObject, none);
+  actions = tick();
+  ASSERT_FALSE(asked<Want>(actions, kAlpha).empty());
+  EXPECT_TRUE(several_.said(
+      kAlpha,
+      {.object = kObject, .offset = 7 * kExtentBytes, .digests = {digest_of(ExtentId(7))}, .last = true}));
+  for (ExtentId extent; extent < ExtentId(8); ++extent) {
+    write(kAlpha, extent);
+    say(kAlpha, extent, digest_of(extent));
+  }
+  EXPECT_TRUE(several_.take_actions().whole.empty()) << "it looks once more";
 }
 
 TEST_F(SeveralSourcesTest, WhoLeavesNeedNotLook) {

@@ -68,7 +68,8 @@ std::optional<transfer::LegRecord> leg_of(const Leg& from) {
                          .flows = flows_of(from.flows()),
                          .board_generation = from.board_generation(),
                          .board_session = SessionSlotId(from.board_session()),
-                         .peer_unaware = from.peer_unaware()};
+                         .peer_unaware = from.peer_unaware(),
+                         .left_out = from.left_out()};
   if (from.has_agreement()) {
     to.agreement = agreement_of(from.agreement());
     if (!to.agreement) return std::nullopt;

@@ -49,6 +49,7 @@ void put(const transfer::LegRecord& from, Leg* to) {
   to->set_board_generation(from.board_generation);
   to->set_board_session(from.board_session.value());
   to->set_peer_unaware(from.peer_unaware);
+  to->set_left_out(from.left_out);
 }
 
 void put(const transfer::Summary& from, Summary* to) {

@@ -83,6 +83,8 @@ class Handshake {
   }
   // Files were agreed upon, and the journal must know before flows are opened.
   bool take_agreed() { return std::exchange(agreed_, false); }
+  // What the peer has sent to this node of late; 0: not known.
+  uint64_t expected_bps(uint64_t now_ns) const;
 
  private:
   using P = HandshakePhase;
@@ -114,7 +116,6 @@ class Handshake {
   void await_offer(uint64_t now_ns, Effects& out);
   Status take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out);
   Abilities abilities(uint64_t now_ns) const;
-  uint64_t expected_bps(uint64_t now_ns) const;
 
   const LegId leg_;
   const Around around_;

@@ -150,7 +150,6 @@ Status Handshake::go_on(uint64_t now_ns, Effects& out) {
                            around_.settings.stall_timeout_ns / kSecondNs)};
 }
 
-// What the peer has sent to this node of late.
 uint64_t Handshake::expected_bps(uint64_t now_ns) const {
   const auto speed = around_.settings.outlook->speed({.peer = around_.peer_name, .outgoing = false}, now_ns);
   return speed ? static_cast<uint64_t>(speed->mean_bps) : 0;

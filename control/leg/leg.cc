@@ -63,6 +63,7 @@ Leg::Leg(LegId id, std::string peer_name, uint32_t number, const ThisNode& setti
 
 void Leg::restore(const LegRecord& record, bool claim, Effects& out) {
   if (record.agreement) agreement_ = *record.agreement;
+  job_.legs.leave_out(id_, record.left_out);
   if (record.flows.empty() || !claim) return;
   lanes_.restore(record);
   agreement_.lanes = static_cast<uint32_t>(record.flows.size());
@@ -141,6 +142,7 @@ void Leg::leave_dataplane(uint64_t now_ns, Effects& out) {
   if (std::exchange(claim_, Claim::kNone) == Claim::kAdopted) return adopt(now_ns, out);
   if (!job_.initiator) return enter(P::kPeer, now_ns);
   if (!job_.may_begin(id_)) return void(entered_ns_ = now_ns);  // another leg is first, which has limits
+  job_.legs.expect(id_, handshake_.expected_bps(now_ns));
   enter(P::kHandshake, now_ns);
   judge(handshake_.call(*dataplane_, now_ns, out), now_ns, out);
 }

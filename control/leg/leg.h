@@ -74,6 +74,9 @@ class Leg {
   // ---- attempts ----
   void begin_attempt(uint64_t now_ns, Effects& out);
   void stop(Error error, LastWord word, uint64_t now_ns, Effects& out);
+  // Others go on without it for good: before stop().
+  void leave_out(const std::string& why) { job_.legs.leave_out(id_, why); }
+  const std::string& left_out() const { return job_.legs.left_out(id_); }
   // This control stops: the attempt ends, and its flows go on without it.
   void detach(uint64_t now_ns);
   // Tells the peer that the transfer has ended, again and again until the peer knows or `until_ns` has come.

@@ -220,7 +220,10 @@ void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
   }
   if (!moving() && !(phase_ == LegPhase::kAdopting && attempt_.work_asked)) return;
   job_.keep_limit(out);
-  if (job_.destination() != nullptr) job_.destination()->others_join(job_.legs.some_join());
+  if (job_.destination() != nullptr)
+    job_.destination()->others_join({.some = job_.legs.some_join(),
+                                     .faster = job_.legs.faster_joins(id_),
+                                     .faster_calls = job_.legs.faster_calls(id_)});
   judge_end(end->on(event, now_ns, out), now_ns, out);
 }
 
@@ -293,7 +296,7 @@ uint64_t Leg::due_ns() const {
 }
 
 LegRecord Leg::record(bool with_flows) const {
-  LegRecord record{.peer = peer_name_};
+  LegRecord record{.peer = peer_name_, .left_out = left_out()};
   if (job_.began && agreement_.extent_bytes != 0) record.agreement = agreement_;
   if (!with_flows) return record;
   record.flows = lanes_.records();

@@ -20,6 +20,10 @@ bool none_of_others(const Legs& legs, LegId leg, Is is) {
   return true;
 }
 
+bool joins(Siblings::Stage stage) {
+  return stage == Siblings::Stage::kDue || stage == Siblings::Stage::kBegins;
+}
+
 }  // namespace
 
 bool Siblings::may_begin(LegId leg) const {
@@ -42,8 +46,21 @@ bool Siblings::some_go_on() const {
 }
 
 bool Siblings::some_join() const {
-  return std::ranges::any_of(
-      legs_, [](const Each& each) { return each.stage == Stage::kDue || each.stage == Stage::kBegins; });
+  return std::ranges::any_of(legs_, [](const Each& each) { return joins(each.stage); });
+}
+
+bool Siblings::faster_joins(LegId leg) const {
+  const uint64_t its_bps = legs_[leg].expected_bps;
+  return std::ranges::any_of(legs_, [its_bps](const Each& each) {
+    return joins(each.stage) && (its_bps == 0 || each.expected_bps == 0 || each.expected_bps > its_bps);
+  });
+}
+
+bool Siblings::faster_calls(LegId leg) const {
+  const uint64_t its_bps = legs_[leg].expected_bps;
+  return its_bps != 0 && std::ranges::any_of(legs_, [its_bps](const Each& each) {
+           return each.stage == Stage::kCalls && each.expected_bps > its_bps;
+         });
 }
 
 bool Siblings::all_away() const {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "control/leg/lanes.h"
@@ -46,7 +47,15 @@ class Siblings {
   bool alone(LegId leg) const;
   bool some_go_on() const;  // or wait
   bool some_join() const;   // soon: nothing but their turn keeps them from moving data
+  // One of these may be faster than this leg is expected to be: more is expected of it, or nothing is known.
+  bool faster_joins(LegId leg) const;
+  // One that is known to be faster still speaks with its peer.
+  bool faster_calls(LegId leg) const;
+  void expect(LegId leg, uint64_t bps) { legs_[leg].expected_bps = bps; }  // 0: not known
   bool all_away() const;
+  // Others go on without it for good; empty: they do not.
+  void leave_out(LegId leg, const std::string& why) { legs_[leg].left_out = why; }
+  const std::string& left_out(LegId leg) const { return legs_[leg].left_out; }
   // Of the flows of all legs, in this attempt.
   board::FlowFigures figures() const;
   void check_invariants() const;  // between two steps, where DCHECKs are on
@@ -55,6 +64,8 @@ class Siblings {
   struct Each {
     const LaneSet* lanes = nullptr;
     Stage stage = Stage::kAway;
+    uint64_t expected_bps = 0;
+    std::string left_out = {};
   };
   Indexed<LegId, Each> legs_;
   uint64_t changes_ = 0;

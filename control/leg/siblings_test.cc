@@ -48,6 +48,24 @@ TEST_F(SiblingsTest, WhoOnlySpeaksWithItsPeerIsInNobodysWay) {
   EXPECT_FALSE(siblings_.alone(kOther)) << "it holds flows";
 }
 
+TEST_F(SiblingsTest, OnlyWhoMayBeFasterIsWaitedFor) {
+  come_to(Stage::kMoves, Stage::kDue);
+  EXPECT_TRUE(siblings_.faster_joins(kOne)) << "nothing is known of either";
+  siblings_.expect(kOne, 40'000'000);
+  EXPECT_TRUE(siblings_.faster_joins(kOne)) << "nothing is known of the other";
+  siblings_.expect(kOther, 30'000'000);
+  EXPECT_FALSE(siblings_.faster_joins(kOne));
+  siblings_.expect(kOther, 50'000'000);
+  EXPECT_TRUE(siblings_.faster_joins(kOne));
+  come_to(Stage::kMoves, Stage::kCalls);
+  EXPECT_FALSE(siblings_.faster_joins(kOne)) << "nobody knows when its peer answers";
+  EXPECT_TRUE(siblings_.faster_calls(kOne));
+  siblings_.expect(kOther, 0);
+  EXPECT_FALSE(siblings_.faster_calls(kOne));
+  come_to(Stage::kMoves, Stage::kMoves);
+  EXPECT_FALSE(siblings_.faster_joins(kOne)) << "it has joined";
+}
+
 TEST_F(SiblingsTest, NobodyComesWhileTheDataEndIsClosed) {
   come_to(Stage::kClosesEnd, Stage::kWaits);
   EXPECT_FALSE(siblings_.may_begin(kOther));

@@ -76,6 +76,23 @@ void Planner::open_to(LegId leg, ObjectId object) {
   if (!exists(object)) return;
   std::vector<LegId>& open = objects_[object].open;
   if (!is_among(open, leg)) open.push_back(leg);
+  std::erase(objects_[object].closed, leg);
+  ++changes_;
+}
+
+void Planner::close_to(LegId leg, ObjectId id) {
+  if (!exists(id)) return;
+  Object& object = objects_[id];
+  if (is_among(object.closed, leg)) return;
+  object.closed.push_back(leg);
+  if (!object.compared_ns) object.compared_ns = now_ns_;  // nobody is to compare it any more
+  std::erase(object.open, leg);
+  if (here(leg)) {
+    for (const Piece& piece : legs_[leg].outstanding.within(id, all_of(object)))
+      return_piece(leg, piece, true);
+  }
+  if (object.first == leg) refresh(id);
+  if (object.first == leg) object.first.reset();
   ++changes_;
 }
 
@@ -88,6 +105,7 @@ void Planner::refresh(ObjectId id) {
 }
 
 bool Planner::may(LegId leg, const Object& object) const {
+  if (is_among(object.closed, leg)) return false;
   if (!object.begun || object.first == leg) return true;
   // Another leg may begin a whole object anew.
   if (object.kind == Kind::kWhole) return !object.first || away(*object.first);
@@ -295,6 +313,19 @@ uint64_t Planner::rate_bps(LegId leg) const {
 }
 
 bool Planner::silent(LegId leg) const { return here(leg) && legs_.at(leg).phase != LegState::Phase::kActive; }
+
+bool Planner::all_asked(ObjectId object) const { return exists(object) && objects_[object].pool.empty(); }
+
+bool Planner::brings(LegId leg, ObjectId id) const {
+  return here(leg) && exists(id) && !legs_.at(leg).outstanding.within(id, all_of(objects_[id])).empty();
+}
+
+ExtentId Planner::last_asked(LegId leg, ObjectId id) const {
+  ExtentId last;
+  for (const Piece& piece : legs_.at(leg).outstanding.within(id, all_of(objects_[id])))
+    last = std::max(last, ExtentId(piece.run.end.value() - 1));
+  return last;
+}
 
 bool Planner::complete(ObjectId object) const { return exists(object) && objects_[object].there.complete(); }
 

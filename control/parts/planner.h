@@ -80,6 +80,9 @@ class Planner {
   void leave(LegId leg);
   // Its replica agrees with what is there of this object, and with those of the other legs.
   void open_to(LegId leg, ObjectId object);
+  // Its replica is not the one that is wanted: it is asked for nothing more of this object, and what it still
+  // brings does not count. open_to() ends that.
+  void close_to(LegId leg, ObjectId object);
 
   // An extent is there: this leg wrote it, and its source has confirmed the digest. False when that does not
   // count: it is there already, or another leg brings this whole object.
@@ -98,6 +101,12 @@ class Planner {
   uint64_t outstanding_bytes(LegId leg) const;
   // Bits per second: goodput over about a second, or what was expected before; 0 when neither is known.
   uint64_t rate_bps(LegId leg) const;
+  bool closed(LegId leg, ObjectId object) const {
+    return exists(object) && is_among(objects_[object].closed, leg);
+  }
+  bool all_asked(ObjectId object) const;                  // nothing of it is in the pool
+  bool brings(LegId leg, ObjectId object) const;          // it is asked for some of it
+  ExtentId last_asked(LegId leg, ObjectId object) const;  // the one nearest to the end, if it brings some
   bool silent(LegId leg) const;
   bool complete(ObjectId object) const;
   uint64_t missing_bytes() const { return missing_bytes_; }
@@ -114,6 +123,7 @@ class Planner {
     bool begun = false;                   // something of it is there, or was asked
     std::optional<LegId> first;           // who began it, and needs no comparison
     std::vector<LegId> open;              // besides
+    std::vector<LegId> closed;            // may bring none of it
     std::optional<uint64_t> compared_ns;  // when it was named for comparison
   };
   // A part of the pool that a leg may take.

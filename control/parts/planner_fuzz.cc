@@ -28,7 +28,7 @@ class World {
 
   void operate() {
     const LegId leg(input_.below(kLegs));
-    switch (input_.below(14)) {
+    switch (input_.below(15)) {
       case 0:
         planner_.join(leg,
                       {.rtt_ns = input_.below(200) * kMs,
@@ -57,6 +57,9 @@ class World {
         break;
       case 7:
         if (input_.below(16) == 0) planner_.remove(object());
+        break;
+      case 8:
+        planner_.close_to(leg, object());
         break;
       default:
         planner_.received(leg, input_.take<uint16_t>(), now_ns_);

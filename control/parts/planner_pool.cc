@@ -140,7 +140,7 @@ uint64_t Planner::worth_taking(LegId leg, const Find& found) const {
 
 std::optional<double> Planner::wait_s(LegId leg, const Object& object) const {
   const LegState& state = legs_.at(leg);
-  if (state.phase != LegState::Phase::kActive) return std::nullopt;
+  if (state.phase != LegState::Phase::kActive || is_among(object.closed, leg)) return std::nullopt;
   if (state.bytes >= kUnconfirmed * window_of(state)) return std::nullopt;
   // Once another leg has begun it, the replicas are compared first.
   const bool divided_later = !object.begun && object.compared_ns;

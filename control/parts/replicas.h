@@ -27,7 +27,7 @@ namespace sluice::parts {
 
 class Replicas {
  public:
-  static constexpr size_t kQuestionsMax = 32;  // extents of a leg that are unanswered (DigestsWanted)
+  static constexpr size_t kQuestionsMax = 16;  // extents of a leg that are unanswered (DigestsWanted)
 
   struct Options {
     uint64_t seed = 0;  // from the session's id

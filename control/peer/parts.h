@@ -18,11 +18,13 @@ inline void put(const transfer::ExtentDigests& m, PeerMessage* wire) {
   to->set_object(m.object.value());
   to->set_offset(m.offset);
   to->mutable_digests()->Add(m.digests.begin(), m.digests.end());
+  to->set_last(m.last);
 }
 
 inline void put(const transfer::DigestsWanted& m, PeerMessage* wire) {
   wire->mutable_digests_wanted()->set_object(m.object.value());
   set_ranges(wire->mutable_digests_wanted()->mutable_ranges(), m.ranges);
+  wire->mutable_digests_wanted()->set_last(m.last);
 }
 
 inline transfer::Want take(const Want& m) {
@@ -32,11 +34,12 @@ inline transfer::Want take(const Want& m) {
 inline transfer::ExtentDigests take(const ExtentDigests& m) {
   return {.object = ObjectId(m.object()),
           .offset = m.offset(),
-          .digests = {m.digests().begin(), m.digests().end()}};
+          .digests = {m.digests().begin(), m.digests().end()},
+          .last = m.last()};
 }
 
 inline transfer::DigestsWanted take(const DigestsWanted& m) {
-  return {.object = ObjectId(m.object()), .ranges = ranges_of(m.ranges())};
+  return {.object = ObjectId(m.object()), .ranges = ranges_of(m.ranges()), .last = m.last()};
 }
 
 }  // namespace sluice::peer

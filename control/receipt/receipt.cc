@@ -61,6 +61,7 @@ Result<Json> peers_of(const std::filesystem::path& node, const api::Session& ses
     Result<Json> peer = peer_of(node, leg.peer(), session);
     if (!peer) return peer;
     if (leg.bytes() != 0) (*peer)["bytes"] = leg.bytes();
+    if (!leg.error().empty()) (*peer)["done_without"] = leg.error();
     all.push_back(std::move(*peer));
   }
   return all;

@@ -26,6 +26,7 @@ class DigestDesk {
   struct Batch {
     std::vector<Run> runs;
     bool demanded = false;  // the destination asked to have some of them read
+    bool last = false;      // once all that it wants of the object was read, and it was
   };
 
   void note(ObjectId object, ExtentId extent, uint64_t digest) { items_[object].read[extent] = digest; }
@@ -33,7 +34,12 @@ class DigestDesk {
   void repeat(ObjectId object, ExtentId extent);
   // The destination asks to have it read, whether or not it was.
   void demand(ObjectId object, ExtentId extent);
-  uint64_t demanded() const;  // and not taken yet
+  // The same, once release_last() says that all that is wanted of the object was read.
+  void demand_last(ObjectId object, ExtentId extent);
+  std::vector<ObjectId> waiting_for_last() const;
+  void release_last(ObjectId object);
+  bool last_due(ObjectId object) const;  // it was read, and is to be said
+  uint64_t demanded() const;             // and not taken yet
   // The next extents of this object that must be read: neighbours, at most `most` of them.
   std::optional<ExtentRun> take_unread(ObjectId object, uint64_t most);
 
@@ -51,6 +57,8 @@ class DigestDesk {
     std::map<ExtentId, uint64_t> read;
     std::set<ExtentId> unread;
     std::set<ExtentId> demanded;
+    std::set<ExtentId> last;       // to be demanded later
+    std::set<ExtentId> last_read;  // of those demanded
   };
   std::map<ObjectId, Item> items_;
 };

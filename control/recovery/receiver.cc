@@ -157,6 +157,11 @@ void Receiver::finish_if_complete(ObjectId id) {
   actions_.finished.push_back(id);
 }
 
+void Receiver::finish_later(ObjectId id) {
+  objects_[id].finishing = false;
+  objects_[id].source_digest.reset();
+}
+
 void Receiver::tick(uint64_t now_ns) {
   now_ns_ = now_ns;
   if (now_ns - planned_ns_ < kPlanNs) return;

@@ -141,6 +141,8 @@ class Receiver {
   void not_journalled(ObjectId object);
   // The file has its name, and its extents need no sync any more.
   void set_done(ObjectId object, uint64_t digest);
+  // It is complete and gets no name: some of it will be forgotten.
+  void finish_later(ObjectId object);
   void begin_anew(ObjectId object);  // its unfinished file is gone
   // These extents are worth nothing, whoever wrote them: workers take them again, and who sent them is asked
   // for them. With a block whose CRCs were folded all of it goes. False: a sync or a reading is under way

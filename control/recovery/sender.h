@@ -116,7 +116,9 @@ class Sender {
   void want(ObjectId object, const std::vector<Range>& ranges);
   void want_no_more(ObjectId object, const std::vector<Range>& ranges);
   // These are read, and their digests said. False: there are too many without an answer.
-  bool want_digests(ObjectId object, const std::vector<Range>& ranges);
+  // `last`: when all that is wanted of the object by then was read (release_last_digests).
+  bool want_digests(ObjectId object, const std::vector<Range>& ranges, bool last = false);
+  void release_last_digests();
   void forget_wants();  // the stream is another one: the peer says again what it wants
   bool obeys_wants() const { return options_.obeys_wants; }
   bool has_wants() const { return !wanted_.empty(); }             // that no lane has
@@ -195,6 +197,7 @@ class Sender {
   void check_invariants() const;  // where DCHECKs are on
   void check_object(ObjectId id) const;
   void check_lane(const LaneWork& work) const;
+  bool read_all_wanted(ObjectId object) const;
   void order(const LaneCommand& command);
   void cut_parts();
   void compare_lists(LegId leg);

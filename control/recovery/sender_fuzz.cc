@@ -150,7 +150,8 @@ void want(World& world, Sender& sender, fuzz::Input& input) {
       sender.want_no_more(object, ranges);
       break;
     case 1:
-      (void)sender.want_digests(object, ranges);
+      (void)sender.want_digests(object, ranges, ranges.size() % 2 == 0);
+      sender.release_last_digests();
       break;
     case 2:
       sender.forget_wants();

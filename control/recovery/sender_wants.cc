@@ -42,14 +42,33 @@ void Sender::want_no_more(ObjectId id, const std::vector<Range>& ranges) {
   if (objects_.contains(id) && objects_[id].wanted.set_extents() == 0) wanted_.erase(id);
 }
 
-bool Sender::want_digests(ObjectId id, const std::vector<Range>& ranges) {
+bool Sender::want_digests(ObjectId id, const std::vector<Range>& ranges, bool last) {
   for (const ExtentRun& run : asked_for(id, ranges)) {
     if (run.end.value() - run.first.value() > kDigestsDemandedMax) return false;
-    for (ExtentId extent = run.first; extent < run.end; ++extent) desk_.demand(id, extent);
+    for (ExtentId extent = run.first; extent < run.end; ++extent) {
+      if (last) {
+        desk_.demand_last(id, extent);
+      } else {
+        desk_.demand(id, extent);
+      }
+    }
     if (desk_.demanded() > kDigestsDemandedMax) return false;
     open_for_peer(id);
   }
   return true;
+}
+
+// All that the peer wants of it has left on a lane, once.
+bool Sender::read_all_wanted(ObjectId id) const {
+  const Object& object = objects_[id];
+  return object.wanted.set_extents() == 0 && std::ranges::all_of(object.placed, [](const auto& placed) {
+           return placed.second.sent_end == placed.second.end;
+         });
+}
+
+void Sender::release_last_digests() {
+  for (const ObjectId id : desk_.waiting_for_last())
+    if (read_all_wanted(id)) desk_.release_last(id);
 }
 
 void Sender::forget_wants() {

@@ -191,6 +191,40 @@ TEST_F(Obeying, DigestsThatAreDemandedAreReadAndNothingIsSent) {
   EXPECT_TRUE(sender_.take_unknown()) << "though it is known";
 }
 
+TEST_F(Obeying, TheLastDigestsWaitUntilAllThatIsWantedWasRead) {
+  sender_.want(kFirst, {extents(ExtentId(0), 2)});
+  (void)given();
+  EXPECT_TRUE(sender_.want_digests(kFirst, {extents(ExtentId(1))}, true));
+  sent(0);
+  sender_.release_last_digests();
+  EXPECT_FALSE(sender_.digest_desk().last_due(kFirst));
+  EXPECT_FALSE(sender_.digest_desk().take(kFirst).last);
+  sent(1);
+  sender_.release_last_digests();
+  EXPECT_TRUE(sender_.digest_desk().last_due(kFirst));
+  EXPECT_FALSE(sender_.take_unknown()) << "it was just read";
+  const DigestDesk::Batch batch = sender_.digest_desk().take(kFirst);
+  EXPECT_TRUE(batch.last);
+  EXPECT_TRUE(batch.demanded);
+  ASSERT_EQ(batch.runs.size(), 1U);
+  EXPECT_EQ(batch.runs[0].first, ExtentId(1));
+  EXPECT_EQ(sender_.digest_desk().demanded(), 0U);
+}
+
+TEST_F(Obeying, LastDigestsOfWhatWasSaidAreReadAgain) {
+  sender_.want(kFirst, {extents(ExtentId(0))});
+  (void)given();
+  sent(0);
+  (void)sender_.digest_desk().take(kFirst);
+  EXPECT_TRUE(sender_.want_digests(kFirst, {extents(ExtentId(0))}, true));
+  EXPECT_FALSE(sender_.take_unknown());
+  sender_.release_last_digests();
+  const auto read = sender_.take_unknown();
+  ASSERT_TRUE(read);
+  sender_.reread(kFirst, read->first, {0});
+  EXPECT_TRUE(sender_.digest_desk().take(kFirst).last);
+}
+
 TEST_F(Obeying, NoMoreThanSomeDigestsAreDemandedAtATime) {
   Sender many({layout_of(1000 * kExtent)}, 1, kObeys);
   EXPECT_TRUE(many.want_digests(kFirst, {extents(ExtentId(0), 64)}));

@@ -34,7 +34,7 @@ Status SourceEnd::hear_want(const Want& want, Effects& out) {
 }
 
 Status SourceEnd::hear_digests_wanted(const DigestsWanted& wanted, Effects& out) {
-  if (!sender_.want_digests(wanted.object, wanted.ranges))
+  if (!sender_.want_digests(wanted.object, wanted.ranges, wanted.last))
     return incompatible("the peer asks for the digests of more than 64 extents at a time");
   open_next(out);
   reread(out);
@@ -45,10 +45,13 @@ Status SourceEnd::hear_digests_wanted(const DigestsWanted& wanted, Effects& out)
 // object unchanged. One look is for all that was read by then.
 void SourceEnd::look(uint64_t now_ns, Effects& out) {
   if (files_.halted()) return;
+  sender_.release_last_digests();
   recovery::DigestDesk& desk = sender_.digest_desk();
   const bool due = now_ns >= looks_.due_ns;
   for (const ObjectId object : desk.waiting()) {
-    if (looks_.batches.contains(object) || (!due && desk.waiting(object) < kGatherMax)) continue;
+    if (looks_.batches.contains(object) ||
+        (!due && desk.waiting(object) < kGatherMax && !desk.last_due(object)))
+      continue;
     looks_.batches[object] = desk.take(object);
     looks_.due_ns = now_ns + kGatherNs;
     check_source(object, std::nullopt, out);
@@ -80,7 +83,8 @@ void SourceEnd::say_extents(ObjectId object, Effects& out) {
       const size_t count = std::min(run.digests.size() - at, kDigestsPerMessage);
       say(ExtentDigests{.object = object,
                         .offset = map.range_of(run.first.plus(at)).offset,
-                        .digests = {begin, begin + static_cast<std::ptrdiff_t>(count)}},
+                        .digests = {begin, begin + static_cast<std::ptrdiff_t>(count)},
+                        .last = batch.mapped().last},
           out);
     }
   }

@@ -152,6 +152,7 @@ class Transfer {
   void leg_ended(Leg& leg, const AttemptEnd& end, uint64_t now_ns);
   void rest_leg(Leg& leg, const AttemptEnd& end, uint64_t now_ns);
   void stop_others(const Leg& leg, const Error& error, uint64_t now_ns);
+  void leave_out_differing(uint64_t now_ns);
   void stop_beginners(uint64_t now_ns);
   void stop_callers(uint64_t now_ns);
   void revive_legs(uint64_t now_ns);

@@ -60,6 +60,7 @@ void Transfer::follow_legs(uint64_t now_ns) {
     leg_ended(*leg, *end, now_ns);
     if (job_.legs.all_away()) return attempt_ended(AttemptEnd(telling_end()), now_ns);
   }
+  leave_out_differing(now_ns);
   stop_beginners(now_ns);
   stop_callers(now_ns);
   revive_legs(now_ns);

@@ -43,11 +43,21 @@ void Transfer::leg_ended(Leg& leg, const AttemptEnd& end, uint64_t now_ns) {
   // others may agree; but if one offers something else, nobody knows which of them is right.
   const Error error =
       end.error.value_or(Error{ErrorCode::kPeerUnreachable, "the session has ended at its peer"});
-  const bool ends_all =
-      job_.several_peers ? error.code == ErrorCode::kIntegrity : !job_.began || end.peer_ended;
+  const bool ends_all = job_.several_peers ? error.code == ErrorCode::kIntegrity && leg.left_out().empty()
+                                           : !job_.began || end.peer_ended;
   if (ends_all) stop_others(leg, error, now_ns);
   ends_.rested.insert(leg.id());
   rest_leg(leg, end, now_ns);
+}
+
+// Sources that have another file than the list wants. The last leg stays: without it nothing gets its name.
+void Transfer::leave_out_differing(uint64_t now_ns) {
+  if (!job_.has_end()) return;
+  for (DataEnd::LeftOut& out : job_.end()->take_left_out()) {
+    Leg& leg = *legs_[out.leg];
+    leg.leave_out(out.error.message);
+    if (!job_.legs.is_last(out.leg)) leg.stop(std::move(out.error), LastWord::kFailure, now_ns, out_);
+  }
 }
 
 void Transfer::stop_others(const Leg& leg, const Error& error, uint64_t now_ns) {
@@ -123,20 +133,21 @@ uint64_t Transfer::revival_due_ns() const {
 
 // By which it is decided what follows, once all have ended.
 const AttemptEnd& Transfer::telling_end() const {
-  const auto rank = [this](const AttemptEnd& end) {
+  const auto rank = [this](LegId leg, const AttemptEnd& end) {
+    const bool left_out = !legs_[leg]->left_out().empty();
     if (end.peer_ended && !job_.several_peers) return 0;
     if (end.peer_forgot && !job_.several_peers) return 1;
     // Nobody knows which source is right: another one that is away gives no hope.
-    if (job_.several_peers && end.error && end.error->code == ErrorCode::kIntegrity) return 0;
+    if (job_.several_peers && end.error && end.error->code == ErrorCode::kIntegrity && !left_out) return 0;
     if (end.paused) return 2;
     const Remedy remedy = end.error && !end.peer_ended ? remedy_of(end.error->code) : Remedy::kNone;
     return 3 + static_cast<int>(remedy);
   };
   CHECK(ends_.last, "one leg at least has ended");
-  const AttemptEnd* telling = &ends_.how.at(*ends_.last);
+  LegId telling = *ends_.last;
   for (const auto& [leg, end] : ends_.how)
-    if (rank(end) < rank(*telling)) telling = &end;
-  return *telling;
+    if (rank(leg, end) < rank(telling, ends_.how.at(telling))) telling = leg;
+  return ends_.how.at(telling);
 }
 
 std::string Transfer::peers() const {
@@ -166,7 +177,7 @@ std::set<std::string> Transfer::peers_without_end() const {
   for (const auto& leg : legs_) {
     const auto end = ends_.how.find(leg->id());
     const bool told_us = end != ends_.how.end() && end->second.peer_ended;
-    if (told_us || job_.peer_ended(leg->id())) unaware.erase(leg->peer_name());
+    if (told_us || !leg->left_out().empty() || job_.peer_ended(leg->id())) unaware.erase(leg->peer_name());
   }
   return unaware;
 }

@@ -238,7 +238,7 @@ std::vector<LegView> Transfer::leg_views() const {
                      .lanes = static_cast<uint32_t>(leg->lanes().size()),
                      .rate_bps = leg->moving() ? leg->watch().leg_rate_bps() : std::nullopt,
                      .figures = leg->lanes().all_figures(),
-                     .error = ended ? end->second.error->message : ""});
+                     .error = ended ? end->second.error->message : leg->left_out()});
     if (job_.request && job_.request->options.echoes != 0)
       views.back().echoes = EchoView{.asked = job_.request->options.echoes,
                                      .bytes = job_.request->options.echo_bytes,
@@ -319,7 +319,8 @@ View view_of(const Saved& saved) {
   view.role = record.role;
   const Agreement* const agreement = agreement_of(record);
   view.peer = peers_of(record.legs);
-  for (const LegRecord& leg : record.legs) view.legs.push_back({.peer = leg.peer, .state = "away"});
+  for (const LegRecord& leg : record.legs)
+    view.legs.push_back({.peer = leg.peer, .state = "away", .error = leg.left_out});
   if (record.request) view.asker = asker_of(record.initiator, *record.request);
   if (record.lease) view.asker.lease = shown_lease(*record.lease);
   if (record.granted) view.asker.ordered_by = record.granted->issuer;

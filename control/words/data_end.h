@@ -100,6 +100,12 @@ class DataEnd {
   virtual bool bytes_are_certain() const = 0;  // a source knows once its peer has said what it has
   virtual bool done(ObjectId object) const = 0;
   virtual Digests digests(ObjectId object) const = 0;
+  struct LeftOut {
+    LegId leg;
+    Error error;
+  };
+  // Sources whose file is not what a list wants, since the last call: their legs end, and the others go on.
+  virtual std::vector<LeftOut> take_left_out() { return {}; }
   virtual uint64_t digest_ns() const = 0;  // that the destination read files for the digests of archives
   virtual bool leaves_files() const = 0;   // unfinished ones, which must go when it fails
   virtual std::vector<recovery::Block> take_rows(ObjectId object) = 0;  // that the journal does not know

@@ -187,11 +187,13 @@ struct ExtentDigests {
   ObjectId object;
   uint64_t offset = 0;            // of the first extent
   std::vector<uint64_t> digests;  // an extent each
+  bool last = false;              // after the look that DigestsWanted with `last` had asked for
 };
 
 struct DigestsWanted {
   ObjectId object;
   std::vector<recovery::Range> ranges;  // whole extents
+  bool last = false;                    // once all that is wanted of the object has been read
 };
 
 // Where Ability::kDigests was agreed upon: what the destination computed of the names of an object that is

@@ -53,6 +53,7 @@ struct LegRecord {
   uint64_t board_generation = 0;  // of the board on which they are
   SessionSlotId board_session;
   bool peer_unaware = false;  // the transfer ended here, and that node may still wait for it
+  std::string left_out;       // why others went on without it for good; empty: they did not
 };
 
 // What an operator saw last; figures of all attempts together.

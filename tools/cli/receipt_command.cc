@@ -8,12 +8,12 @@
 #include <ostream>
 #include <sstream>
 
-#include "control/identity/rotation.h"
 #include "tools/cli/app.h"
 #include "tools/cli/connect.h"
 #include "tools/cli/format.h"
 #include "tools/cli/node_files.h"
 #include "tools/cli/receipt.h"
+#include "tools/cli/receipt_list.h"
 
 namespace sluice::cli {
 namespace {
@@ -50,25 +50,6 @@ Result<std::string> fingerprint(const Environment& environment, const std::strin
   return identity::fingerprint_of_pem(*pem);
 }
 
-// Who this is to the node here; empty: nobody knows, or there is no node.
-std::string known_as(const Context& context, const std::string& signer) {
-  const Result<std::filesystem::path> directory = context.existing_node_directory();
-  if (!directory) return "";
-  if (const auto self = identity::load(*directory); self && self->fingerprint == signer)
-    return "this node, " + self->name;
-  const auto peers = identity::load_peers(*directory);
-  if (!peers) return "";
-  for (const identity::Peer& peer : *peers) {
-    if (peer.fingerprint == signer) return "peer " + peer.name;
-  }
-  const auto former = identity::load_former(*directory);
-  for (const identity::Former& one : former ? *former : std::vector<identity::Former>()) {
-    if (one.fingerprint == signer)
-      return (one.name.empty() ? "this node" : "peer " + one.name) + ", by a key that it has no more";
-  }
-  return "";
-}
-
 std::string receipt_text(const api::Json& statement, const std::string& who, const std::string& signer) {
   const auto field = [&statement](const char* key) {
     const api::Json value = statement.value(key, api::Json());
@@ -91,7 +72,7 @@ Result<int> check_it(const Context& context, const ReceiptFlags& flags) {
   if (!receipt) return receipt.error();
   std::string who;
   if (flags.signer.empty()) {
-    who = known_as(context, receipt->signer);
+    who = signer_known_as(context, receipt->signer);
     if (who.empty())
       return Error{ErrorCode::kPeerUntrusted,
                    "the signature is good, and is of a key that nobody here knows: " + receipt->signer +

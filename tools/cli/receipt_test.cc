@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tools/cli/app.h"
+#include "tools/cli/receipt_list.h"
 
 namespace sluice::cli {
 namespace {
@@ -98,6 +99,48 @@ TEST_F(ReceiptTest, NamesEachOfSeveralSourcesAndWhatItBrought) {
   EXPECT_EQ(peers[0]["bytes"], 7);
   EXPECT_EQ(peers[1]["fingerprint"], gamma->fingerprint);
   EXPECT_FALSE(checked->statement.contains("peer"));
+}
+
+// `--manifest receipt.json`.
+TEST_F(ReceiptTest, IsAListOfTheFilesThatTravelledOnTheirOwn) {
+  session_.set_crc("crc64");
+  session_.mutable_files(0)->set_source("/srv/old/run42/a");
+  session_.mutable_files(0)->set_names(1);
+  session_.mutable_files(0)->set_digest_destination("0123456789abcdef");
+  api::Digest* const digest = session_.mutable_files(0)->add_digests();
+  digest->set_kind("sha1");
+  digest->set_hex(std::string(40, 'a'));
+  api::FileProgress* const pack = session_.add_files();
+  pack->set_source("/srv/old/run42");
+  pack->set_names(5);
+  pack->set_digest_destination("0123456789abcdef");
+  api::FileProgress* const broken = session_.add_files();
+  broken->set_source("/srv/old/run42/b");
+  broken->set_names(1);
+  broken->set_digest_destination("no hex");
+  const std::string text = made().dump();
+  std::ostringstream err;
+  std::istringstream in;
+  Environment environment{
+      .out = out_, .err = err, .working_directory = root_, .default_node = root_ / "beta", .in = in};
+  Context context{.environment = environment};
+  EXPECT_TRUE(looks_like_receipt(text));
+  EXPECT_FALSE(looks_like_receipt("abc  name"));
+  const auto stranger = entries_of_receipt(context, text, {"data/run42"});
+  ASSERT_FALSE(stranger);
+  EXPECT_EQ(stranger.error().code, ErrorCode::kPeerUntrusted);
+  const auto alpha = identity::load(root_ / "alpha");
+  ASSERT_TRUE(identity::trust(root_ / "beta", "alpha", "alpha:1", alpha->certificate_pem, false));
+  const auto entries = entries_of_receipt(context, text, {"data/run42"});
+  ASSERT_TRUE(entries) << entries.error().message;
+  ASSERT_EQ(entries->size(), 1U) << "a pack has no digest of a name";
+  EXPECT_EQ(entries->front().name, "run42/a");
+  ASSERT_EQ(entries->front().values.size(), 2U);
+  EXPECT_EQ(entries->front().values[0].hex, "0123456789abcdef");
+  const auto elsewhere = entries_of_receipt(context, text, {"data/a"});
+  ASSERT_TRUE(elsewhere);
+  EXPECT_EQ(elsewhere->front().name, "a");
+  EXPECT_EQ(entries_of_receipt(context, "{}", {}).error().code, ErrorCode::kUsage);
 }
 
 TEST_F(ReceiptTest, WhatWasChangedIsFound) {

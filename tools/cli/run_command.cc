@@ -171,7 +171,7 @@ class Runner {
     }
     Result<api::TransferRequest> request = request_of(transfer);
     if (!request) return request.error();
-    auto lists = TransferLists::of(transfer.flags, context_.environment, nullptr, &*request);
+    auto lists = TransferLists::of(transfer.flags, context_, nullptr, &*request);
     if (!lists) return lists.error();
     lists_.insert_or_assign(&transfer, std::move(*lists));
     return begin_transfer(context_, *client_, *request);

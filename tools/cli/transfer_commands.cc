@@ -93,7 +93,7 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
     return status.error();
   name_tree(*client, &*request);
   if (flags.dry_run && !from_stdin) return dry_run(context, *client, *request);
-  auto lists = TransferLists::of(flags, context.environment, &context.environment.in, &*request);
+  auto lists = TransferLists::of(flags, context, &context.environment.in, &*request);
   if (!lists) return lists.error();
   if (from_stdin && lists->any())
     return Error{ErrorCode::kUsage,

@@ -13,6 +13,7 @@
 #include "control/digests/named.h"
 #include "dataplane/base/counted.h"
 #include "tools/cli/format.h"
+#include "tools/cli/receipt_list.h"
 
 namespace sluice::cli {
 namespace {
@@ -72,8 +73,9 @@ Result<std::vector<manifest::Entry>> read_entries(const std::string& text, const
 
 }  // namespace
 
-Result<TransferLists> TransferLists::of(const TransferFlags& flags, const Environment& environment,
+Result<TransferLists> TransferLists::of(const TransferFlags& flags, const Context& context,
                                         std::istream* input, api::TransferRequest* request) {
+  const Environment& environment = context.environment;
   TransferLists lists;
   if (flags.manifest.empty() && flags.write_manifest.empty()) return lists;
   api::TransferOptions* const options =
@@ -93,7 +95,8 @@ Result<TransferLists> TransferLists::of(const TransferFlags& flags, const Enviro
                      "--manifest " + printable(flags.manifest) + ": cannot be opened; check the name"};
     }
     const auto kinds = digests::kinds_of(flags.digest.empty() ? 0 : options->digests());
-    if (Status status = lists.read(standard ? *input : file, flags.manifest, kinds, sources, options);
+    if (Status status =
+            lists.read(context, standard ? *input : file, flags.manifest, kinds, sources, options);
         !status)
       return status.error();
   }
@@ -120,7 +123,7 @@ Result<TransferLists> TransferLists::of(const TransferFlags& flags, const Enviro
   return lists;
 }
 
-Status TransferLists::read(std::istream& list, const std::string& name,
+Status TransferLists::read(const Context& context, std::istream& list, const std::string& name,
                            const std::vector<digests::Kind>& kinds, const std::vector<std::string>& sources,
                            api::TransferOptions* options) {
   constexpr size_t kListBytesMax = 4 * digests::kExpectedBytesMax;
@@ -137,7 +140,10 @@ Status TransferLists::read(std::istream& list, const std::string& name,
   // One kind that was named may be that of the list, where its name does not say; if it cannot be, the list
   // is of another.
   Result<std::vector<manifest::Entry>> entries = Error{ErrorCode::kUsage, ""};
-  if (kinds.size() == 1 && !manifest::ListReader(name, std::nullopt).name_tells())
+  const bool receipt = looks_like_receipt(text);
+  if (receipt) entries = entries_of_receipt(context, text, sources);
+  if (receipt && !entries) return in_list(name, entries.error());
+  if (!receipt && kinds.size() == 1 && !manifest::ListReader(name, std::nullopt).name_tells())
     entries = read_entries(text, name, kinds.front(), &bag_);
   if (!entries) entries = read_entries(text, name, std::nullopt, &bag_);
   if (!entries) return entries.error();

@@ -21,8 +21,8 @@ class TransferLists {
  public:
   // Reads the list that --manifest names, and puts what it wants of names into the request, which has its
   // final form. `input`: what "-" stands for. kUsage: the list is none, or what is wished is impossible.
-  static Result<TransferLists> of(const TransferFlags& flags, const Environment& environment,
-                                  std::istream* input, api::TransferRequest* request);
+  static Result<TransferLists> of(const TransferFlags& flags, const Context& context, std::istream* input,
+                                  api::TransferRequest* request);
 
   bool any() const { return checks_ || !write_.list.empty(); }
   struct Outcome {
@@ -34,8 +34,9 @@ class TransferLists {
   Result<Outcome> finish(api::Client& client, const api::Session& session) const;
 
  private:
-  Status read(std::istream& list, const std::string& name, const std::vector<digests::Kind>& kinds,
-              const std::vector<std::string>& sources, api::TransferOptions* options);
+  Status read(const Context& context, std::istream& list, const std::string& name,
+              const std::vector<digests::Kind>& kinds, const std::vector<std::string>& sources,
+              api::TransferOptions* options);
   void expect(const manifest::Entry& entry, const std::vector<std::string>& sources);
   void compare(const std::vector<api::NameDigests>& arrived, const api::Session& session,
                Outcome* outcome) const;

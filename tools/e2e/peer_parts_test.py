@@ -36,6 +36,10 @@ def test_golden_words():
     assert list(digests.digests) == [0x0123456789ABCDEF, 0x995DC9BBDF1939FA]
     wanted = words("digests wanted", "digests_wanted")
     assert (wanted.object, [(each.offset, each.length) for each in wanted.ranges]) == (2, [(300 * EXTENT, 9)])
+    last = words("last digests wanted", "digests_wanted")
+    assert (last.object, last.last, list(last.ranges)) == (2, True, list(wanted.ranges))
+    last = words("last extent digests", "extent_digests")
+    assert (last.object, last.offset, list(last.digests), last.last) == (2, 300 * EXTENT, [0x995DC9BBDF1939FA], True)
 
 
 class Wanting(peer.Destination):

@@ -16,6 +16,7 @@ class Parts:
         self._source = source
         self._read = set()  # (object, extent): their digests are to be said
         self._demanded = set()
+        self._last = set()  # to be read and said once all that is wanted of their files was read
         self._due_ns = 0
 
     def begin(self):
@@ -24,6 +25,7 @@ class Parts:
             self._source.partitions.clear()
         self._read.clear()
         self._demanded.clear()
+        self._last.clear()
 
     def want(self, message):
         source = self._source
@@ -50,6 +52,9 @@ class Parts:
         self._demanded |= {(message.object, extent) for extent in extents}
         if len(self._demanded) > MAX_DEMANDED:
             self._source.stream.fail(INCOMPATIBLE, "the digests of too many extents at a time")
+        if message.last:
+            self._last |= {(message.object, extent) for extent in extents}
+            return
         for extent in extents:
             self._source.read_extent(file, extent)
             self._read.add((message.object, extent))
@@ -60,7 +65,12 @@ class Parts:
 
     def tick(self, now):
         """Digests are said after a look at the file that begins when all of these extents were read."""
-        if not self._read or (now < self._due_ns and len(self._read) < GATHER):
+        last = {each for each in self._last if self._all_read(each[0])}
+        self._last -= last
+        for number, extent in last:
+            self._source.read_extent(self._source.files[number], extent)
+        self._read |= last
+        if not self._read or (not last and now < self._due_ns and len(self._read) < GATHER):
             return
         self._due_ns = now + GATHER_NS
         read, self._read = sorted(self._read), set()
@@ -76,7 +86,14 @@ class Parts:
             runs[-1][2].append(self._source.files[number].crcs[extent])
         for number, first, digests in runs:
             self._source.stream.send("extent_digests", object=number,
-                                     offset=first * self._source.terms.extent_bytes, digests=digests)  # fmt: skip
+                                     offset=first * self._source.terms.extent_bytes, digests=digests,
+                                     last=any((number, first + at) in last for at in range(len(digests))))  # fmt: skip
+
+    def _all_read(self, number):
+        """All of this file that the destination wants has left on a lane."""
+        source = self._source
+        return not any(each[0] == number for each in source.partitions) and not any(
+            each == number for lane in source.lanes for each, _ in self._under_way(lane))
 
     def _under_way(self, lane):
         """(object, extent) that a lane was given, and has not sent whole."""

@@ -1,0 +1,203 @@
+// Sources whose files differ, where a list says what the whole comes to.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "control/destination/several_sources.h"
+
+namespace sluice::transfer {
+namespace {
+
+constexpr uint64_t kSettledBytes = 65536;
+constexpr uint64_t kSettledExtents = 100;
+constexpr LegId kSettledLegs[] = {LegId(0), LegId(1), LegId(2)};
+constexpr ObjectId kSettled(0);
+
+// Sources bring what they are asked for at once. A source may have another byte in some extents.
+class SettledSourcesTest : public testing::Test {
+ protected:
+  void begin() {
+    several_->add(
+        {.id = kSettled, .size_bytes = kSettledExtents * kSettledBytes, .listed = true, .shown = "/in/file"},
+        {});
+    for (const LegId leg : kSettledLegs)
+      several_->join({.leg = leg, .peer = fmt_of(leg), .rtt_ns = 1'000'000, .lanes = 1}, now_ns_);
+  }
+  static std::string fmt_of(LegId leg) { return std::string("node") + std::to_string(leg.value()); }
+  uint64_t digest_of(LegId leg, uint64_t extent) const {
+    const auto its = damaged_.find(leg);
+    const bool other = its != damaged_.end() && its->second.contains(extent);
+    return 1000 + extent + (other ? 100000 : 0);
+  }
+  void damage(LegId leg, uint64_t from, uint64_t end) {
+    for (; from < end; ++from) damaged_[leg].insert(from);
+  }
+  void answer(LegId leg, const DigestsWanted& wanted) {
+    for (const recovery::Range& range : wanted.ranges) {
+      ExtentDigests said{.object = kSettled, .offset = range.offset, .digests = {}};
+      for (uint64_t at = range.offset; at < range.end(); at += kSettledBytes)
+        said.digests.push_back(digest_of(leg, at / kSettledBytes));
+      EXPECT_TRUE(several_->said(leg, said));
+    }
+  }
+  void send(LegId leg, const Want& want) {
+    for (const recovery::Range& range : want.ranges) {
+      for (uint64_t at = range.offset; at < range.end(); at += kSettledBytes) {
+        const uint64_t digest = digest_of(leg, at / kSettledBytes);
+        came_[leg] += kSettledBytes;
+        ++sent_[leg];
+        several_->written(leg, {.kind = board::EventKind::kExtentWritten,
+                                .object = kSettled.value(),
+                                .offset = at,
+                                .length = kSettledBytes,
+                                .digest = digest});
+        EXPECT_TRUE(several_->said(leg, {.object = kSettled, .offset = at, .digests = {digest}}));
+      }
+    }
+  }
+  // Until all of it is there (true) or nothing more happens.
+  bool run() {
+    for (int i = 0; i < 2000; ++i) {
+      now_ns_ += 1'000'000;
+      for (const LegId leg : kSettledLegs)
+        several_->tick(leg, {.bytes = came_[leg], .up = true, .heard_ns = now_ns_}, now_ns_);
+      const SeveralSources::Actions actions = several_->take_actions();
+      EXPECT_FALSE(actions.error) << actions.error->message;
+      if (!actions.unsettled.empty()) return false;
+      for (const SeveralSources::Run& gone : actions.forgotten) {
+        for (uint64_t at = gone.range.offset; at < gone.range.end(); at += kSettledBytes)
+          there_.erase(at / kSettledBytes);
+      }
+      if (!actions.forgotten.empty()) {
+        recovery::ExtentMap there(recovery::Layout{.size_bytes = kSettledExtents * kSettledBytes,
+                                                   .extent_bytes = static_cast<uint32_t>(kSettledBytes)});
+        for (const auto& [extent, digest] : there_) there.set(ExtentId(extent));
+        several_->only_there(kSettled, there);
+      }
+      for (const board::Event& event : actions.written) there_[event.offset / kSettledBytes] = event.digest;
+      for (const SeveralSources::Word& word : actions.words) {
+        if (const auto* wanted = std::get_if<DigestsWanted>(&word.message)) answer(word.leg, *wanted);
+        const auto* want = std::get_if<Want>(&word.message);
+        if (want != nullptr && !want->withdrawn) send(word.leg, *want);
+      }
+      if (!actions.whole.empty()) return true;
+    }
+    ADD_FAILURE() << "it neither ends nor fails: " << several_->waiting_for();
+    return false;
+  }
+  bool right(LegId by) const {
+    for (uint64_t extent = 0; extent < kSettledExtents; ++extent)
+      if (!there_.contains(extent) || there_.at(extent) != digest_of(by, extent)) return false;
+    return true;
+  }
+  // All settled by a list that wants what this leg has.
+  bool settled_to(LegId wanted) {
+    for (int i = 0; i < 5; ++i) {
+      if (!run()) return false;
+      if (right(wanted)) return true;
+      if (!several_->settle(kSettled)) return false;
+    }
+    return false;
+  }
+
+  std::optional<SeveralSources> several_{std::in_place, kSettledBytes, 7};
+  uint64_t now_ns_ = 1;
+  std::map<LegId, uint64_t> came_;
+  std::map<LegId, uint64_t> sent_;  // extents
+  std::map<LegId, std::set<uint64_t>> damaged_;
+  std::map<uint64_t, uint64_t> there_;  // extents that count
+};
+
+// The extents that are compared beforehand are the first, the last and one that the seed chooses.
+TEST_F(SettledSourcesTest, WhatIsNotSeenBeforehandIsFetchedAgainFromTheOthers) {
+  for (const LegId liar : kSettledLegs) {
+    SCOPED_TRACE(liar.value());
+    several_.emplace(kSettledBytes, 7);
+    came_.clear();
+    sent_.clear();
+    there_.clear();
+    damaged_.clear();
+    damage(liar, 1, kSettledExtents - 1);
+    const uint64_t chosen =
+        parts::Replicas({.seed = 7, .extent_bytes = kSettledBytes})
+            .extents_of({.object = kSettled, .size_bytes = kSettledExtents * kSettledBytes, .name = ""})[1]
+            .value();
+    damaged_[liar].erase(chosen);
+    begin();
+    const LegId honest = kSettledLegs[liar.value() == 0 ? 1 : 0];
+    EXPECT_TRUE(settled_to(honest));
+    EXPECT_EQ(several_->differing(kSettled), std::vector<LegId>{liar});
+    uint64_t sent = 0;
+    for (const LegId leg : kSettledLegs) sent += sent_[leg];
+    EXPECT_LT(sent, kSettledExtents + sent_[liar] + 10) << "what the others brought is not fetched again";
+  }
+}
+
+TEST_F(SettledSourcesTest, WhatIsSeenBeforehandIsSettledToo) {
+  damage(kSettledLegs[1], 0, 1);
+  begin();
+  EXPECT_TRUE(settled_to(kSettledLegs[0]));
+  EXPECT_EQ(several_->differing(kSettled), std::vector<LegId>{kSettledLegs[1]});
+}
+
+TEST_F(SettledSourcesTest, TheListDecidesAgainstTheMost) {
+  damage(kSettledLegs[0], 3, 90);
+  damage(kSettledLegs[1], 3, 90);
+  begin();
+  EXPECT_TRUE(settled_to(kSettledLegs[2]));
+  EXPECT_EQ(several_->differing(kSettled).size(), 2U);
+}
+
+TEST_F(SettledSourcesTest, IfNoneHasWhatIsListedItSaysSo) {
+  damage(kSettledLegs[0], 3, 90);
+  damage(kSettledLegs[1], 3, 90);
+  damage(kSettledLegs[2], 5, 6);
+  begin();
+  int tries = 0;
+  while (run() && ++tries < 10) {
+    if (!several_->settle(kSettled)) break;
+  }
+  EXPECT_LE(tries, 4);
+  EXPECT_TRUE(several_->differing(kSettled).empty());
+}
+
+TEST_F(SettledSourcesTest, OneSourceAloneIsNotAsked) {
+  several_->add(
+      {.id = kSettled, .size_bytes = kSettledExtents * kSettledBytes, .listed = true, .shown = "/in/file"},
+      {});
+  several_->join({.leg = kSettledLegs[0], .peer = "alpha", .rtt_ns = 1'000'000, .lanes = 1}, now_ns_);
+  ASSERT_TRUE(run());
+  EXPECT_FALSE(several_->settle(kSettled));
+}
+
+TEST_F(SettledSourcesTest, WithoutAListNothingIsSettled) {
+  several_->add({.id = kSettled, .size_bytes = kSettledExtents * kSettledBytes, .shown = "/in/file"}, {});
+  for (const LegId leg : kSettledLegs)
+    several_->join({.leg = leg, .peer = fmt_of(leg), .rtt_ns = 1'000'000, .lanes = 1}, now_ns_);
+  ASSERT_TRUE(run());
+  EXPECT_FALSE(several_->settle(kSettled));
+}
+
+// Who had it is gone for good: the others' version is tried, and the list says that it is wrong.
+TEST_F(SettledSourcesTest, IfTheOnlyOneThatHasItLeavesTheRestIsTried) {
+  damage(kSettledLegs[0], 3, 90);
+  damage(kSettledLegs[1], 3, 90);
+  begin();
+  ASSERT_TRUE(run());
+  ASSERT_TRUE(several_->settle(kSettled));
+  several_->leave(kSettledLegs[2]);
+  int tries = 0;
+  while (run() && ++tries < 10) {
+    if (!several_->settle(kSettled)) break;
+  }
+  EXPECT_LE(tries, 4);
+}
+
+}  // namespace
+}  // namespace sluice::transfer
