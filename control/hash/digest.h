@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,8 @@ class Digest {
  public:
   virtual ~Digest() = default;
   virtual void add(const void* data, size_t bytes) = 0;
+  // As `add` of so many zeros. At once where the kind allows it: checksums do, hashes do not.
+  virtual void add_zeros(uint64_t bytes);
   virtual std::string hex() = 0;  // lower case; once, at the end
 };
 

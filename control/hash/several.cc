@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/hash/several.h"
 
-#include <algorithm>
-#include <array>
-
 namespace sluice::digests {
 
 Result<Several> Several::begin(Mask kinds) {
@@ -21,12 +18,7 @@ void Several::add(const void* data, size_t bytes) {
 }
 
 void Several::add_zeros(uint64_t bytes) {
-  static constexpr std::array<uint8_t, 64U << 10> kZeros{};
-  for (uint64_t left = bytes; left != 0;) {
-    const uint64_t some = std::min<uint64_t>(left, kZeros.size());
-    add(kZeros.data(), some);
-    left -= some;
-  }
+  for (const One& one : all_) one.digest->add_zeros(bytes);
 }
 
 Values Several::values() {

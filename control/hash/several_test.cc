@@ -24,6 +24,16 @@ TEST(Several, SayTheSameInPiecesAndOfZerosThatAreNotThere) {
   for (const Value& value : values) EXPECT_TRUE(good(value)) << name_of(value.kind);
 }
 
+TEST(Several, ChecksumsOfAHoleTakeNoTime) {
+  const Mask checksums = bit_of(Kind::kAdler32) | bit_of(Kind::kCrc32c) | bit_of(Kind::kCrc64);
+  Result<Several> at_once = Several::begin(checksums);
+  at_once->add_zeros(255ULL << 40);
+  Result<Several> in_two = Several::begin(checksums);
+  in_two->add_zeros(254ULL << 40);
+  in_two->add_zeros(1ULL << 40);
+  EXPECT_EQ(at_once->values(), in_two->values());
+}
+
 TEST(Several, NoKindIsNoValue) {
   EXPECT_TRUE(compute(0, "abc", 3)->empty());
   EXPECT_TRUE(check_kinds(0));
