@@ -81,6 +81,11 @@ Result<UserMap> UserMap::parse(std::string_view text, const std::string& origin)
                           .node = std::string(who.substr(at + 1)),
                           .local = std::string(local)});
   }
+  // Cut short on its way here, it would let everybody in as whom the node itself is.
+  if (map.lines_.empty())
+    return configuration(origin +
+                         ": has no line, so nobody would be mapped; write one, such as: *@* deny, or take "
+                         "users_map_file out of node.toml");
   return map;
 }
 

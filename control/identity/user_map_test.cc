@@ -23,6 +23,15 @@ UserMap map_of(const std::string& text) {
   return map ? *map : UserMap();
 }
 
+// A map that was cut short would let everybody in as before there was one.
+TEST(UserMap, WithoutALineIsWrong) {
+  for (const char* const text : {"", "\n", "# to be written\n\n"}) {
+    const Result<UserMap> map = UserMap::parse(text, "users.map");
+    ASSERT_FALSE(map) << text;
+    EXPECT_NE(map.error().message.find("users.map: has no line"), std::string::npos) << map.error().message;
+  }
+}
+
 TEST(UserMap, ALineSaysWhoAUserIsHere) {
   const UserMap map =
       map_of("# of the site\n\nalice@alpha asmith  # since May\n\tbob@alpha bob\r\n*@gamma *\n");
