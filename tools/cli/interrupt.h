@@ -1,5 +1,5 @@
-// Ctrl-C (and SIGTERM) while a session runs: the first is handed to `on_first` on a thread of its own, the
-// second leaves the process at once.
+// Ctrl-C (and SIGTERM) while a session runs: the first is handed to `on_first` on a thread of its own. One
+// that comes a second later, or after that, leaves the process at once, and says so.
 //
 // The signals are blocked for the thread that makes this object and for all threads that it makes later, so
 // make it before anything that starts threads. Not for more than one object at a time.

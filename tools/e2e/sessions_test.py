@@ -1,11 +1,12 @@
-# Lanes, address families, CRC kinds, and several sessions at once.
+# Lanes, address families, CRC kinds, several sessions at once, and signals.
 # SPDX-License-Identifier: Apache-2.0
 import re
+import signal
 
 import pytest
 from harness.system import same_bytes
-from transfers import (INCOMPATIBLE, MIB, USAGE, finish, forget, last_session, make_file, names, pull, push,
-                       still_serving)  # fmt: skip
+from transfers import (CANCELLED, INCOMPATIBLE, MIB, USAGE, ended_session, finish, forget, last_session, make_file, names,
+                       pull, push, start_slow, still_serving)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +98,14 @@ def test_goodput_stays_below_the_rate_that_was_asked_for(pair):
     session = last_session(pair.a)
     assert 0 < session["goodput_bps"] <= 200e6
     forget(source, target)
+
+
+def test_a_signal_that_comes_twice_at_once_cancels_the_session(pair):
+    """As `timeout` sends it, to the command and to its group."""
+    source = make_file(pair.a, 48 * MIB)
+    process, session = start_slow(pair.a, "send", source, "b:data/")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGTERM):
+        process.send_signal(number)
+    assert finish(process).returncode == CANCELLED
+    assert ended_session(pair.a, session)["state"] == "cancelled"
+    forget(source)
