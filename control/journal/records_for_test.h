@@ -34,7 +34,7 @@ template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::Granted> : Fields<6> {};
 template <> struct Count<transfer::Ordered> : Fields<4> {};
 template <> struct Count<transfer::SignedGrant> : Fields<3> {};
-template <> struct Count<transfer::LegRecord> : Fields<6> {};
+template <> struct Count<transfer::LegRecord> : Fields<7> {};
 template <> struct Count<transfer::Lease> : Fields<2> {};
 template <> struct Count<transfer::Mapped> : Fields<2> {};
 template <> struct Count<transfer::Moved> : Fields<4> {};
@@ -149,7 +149,8 @@ inline transfer::Record sample_record(const std::string& id, int64_t started_uni
                 {.slot = FlowSlotId(127), .flow_id = 99, .credit_extents = 2, .local_port = 65535}},
       .board_generation = 1ULL << 62,
       .board_session = SessionSlotId(63),
-      .peer_unaware = true};
+      .peer_unaware = true,
+      .left_out = "it has other bytes"};
   return {.id = id,
           .initiator = true,
           .role = transfer::Role::kSource,

@@ -140,7 +140,13 @@ TEST(PeerCodec, WordsAboutPartsAreThoseOfTheDocument) {
        transfer::ExtentDigests{
            .object = ObjectId(2), .offset = 19595264, .digests = {0x0123456789abcdef, 0x995dc9bbdf1939fa}}},
       {"parts, digests wanted",
-       transfer::DigestsWanted{.object = ObjectId(2), .ranges = {{.offset = 19660800, .length = 9}}}}};
+       transfer::DigestsWanted{.object = ObjectId(2), .ranges = {{.offset = 19660800, .length = 9}}}},
+      {"parts, last digests wanted",
+       transfer::DigestsWanted{
+           .object = ObjectId(2), .ranges = {{.offset = 19660800, .length = 9}}, .last = true}},
+      {"parts, last extent digests",
+       transfer::ExtentDigests{
+           .object = ObjectId(2), .offset = 19660800, .digests = {0x995dc9bbdf1939fa}, .last = true}}};
   for (const auto& [name, message] : documented) {
     const std::string bytes = base::documented_bytes(name);
     EXPECT_EQ(to_wire(message).SerializeAsString(), bytes) << name;

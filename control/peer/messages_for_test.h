@@ -21,8 +21,8 @@ template <> struct Count<catalog::Xattr> : Fields<2> {};
 template <> struct Count<selection::Keep> : Fields<6> {};
 template <> struct Count<selection::Selection> : Fields<4> {};
 template <> struct Count<selection::FilePart> : Fields<5> {};
-template <> struct Count<transfer::DigestsWanted> : Fields<2> {};
-template <> struct Count<transfer::ExtentDigests> : Fields<3> {};
+template <> struct Count<transfer::DigestsWanted> : Fields<3> {};
+template <> struct Count<transfer::ExtentDigests> : Fields<4> {};
 template <> struct Count<transfer::FileDigest> : Fields<3> {};
 template <> struct Count<transfer::FileDone> : Fields<4> {};
 template <> struct Count<transfer::Failure> : Fields<2> {};
@@ -227,8 +227,8 @@ inline std::vector<Message> sample_messages() {
       ObjectFailed{.object = ObjectId(6),
                    .names = {{.path = "b/\xff", .failure = catalog::Failure::kNoSpace}}},
       Want{.object = ObjectId(7), .ranges = ranges, .withdrawn = true},
-      ExtentDigests{.object = ObjectId(8), .offset = 1ULL << 58, .digests = {1, ~0ULL}},
-      DigestsWanted{.object = ObjectId(9), .ranges = ranges},
+      ExtentDigests{.object = ObjectId(8), .offset = 1ULL << 58, .digests = {1, ~0ULL}, .last = true},
+      DigestsWanted{.object = ObjectId(9), .ranges = ranges, .last = true},
       NameDigests{.object = ObjectId(10),
                   .first = 1U << 20,
                   .names = {{.path = "a/\xff",

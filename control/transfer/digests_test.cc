@@ -79,7 +79,9 @@ TEST(Digests, WhatIsReadAsAWholeHasNoSums) {
     scene.verify = scene.options.verify = verify;
     World world(scene);
     world.on_effect = [](const Effect& effect) {
-      if (const auto* open = std::get_if<OpenObject>(&effect)) EXPECT_EQ(open->sums, 0U);
+      if (const auto* open = std::get_if<OpenObject>(&effect)) {
+        EXPECT_EQ(open->sums, 0U);
+      }
     };
     world.start();
     EXPECT_EQ(world.state(), ViewState::kSucceeded);

@@ -103,12 +103,7 @@ TEST_F(Compressed, WhatIsLostComesAgainByNeed) {
 
 TEST_F(Compressed, RepairSymbolsAreOfWhatTravels) {
   begin(40 * kExtentBytes);
-  for (Side* const side : {&a_, &b_}) {
-    board::FlowConfig& config = side->board().flows[side == &a_ ? kTxSlot : kRxSlot].config;
-    config.codes = kCodeReedSolomon;
-    config.choice.parity = board::Parity::kWhereLost;
-    config.expected_loss_percent = 10;
-  }
+  repair_ahead();
   transfer(bytes_, {.loss = 0.05}, true);
   expect_compressed();
   EXPECT_GT(rx().decoded_chunks.load(), 0U);

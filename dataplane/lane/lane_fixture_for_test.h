@@ -11,6 +11,7 @@
 #include <optional>
 #include <random>
 
+#include "dataplane/board/codes.h"
 #include "dataplane/lane/attach_server.h"
 #include "dataplane/lane/late_disk_for_test.h"
 #include "dataplane/lane/worker.h"
@@ -157,6 +158,16 @@ class Lane : public ::testing::Test {
     a_.board().flows[kTxSlot].control.rate_bps = 20'000'000'000;
     a_.give_keys(kTxSlot, c.tag, protection_);
     a_.command({.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot, .tag = c.tag});
+  }
+
+  // The sender adds repair symbols where it expects losses: a tenth.
+  void repair_ahead() {
+    for (Side* const side : {&a_, &b_}) {
+      board::FlowConfig& config = side->board().flows[side == &a_ ? kTxSlot : kRxSlot].config;
+      config.codes = board::kCodeReedSolomon;
+      config.choice.parity = board::Parity::kWhereLost;
+      config.expected_loss_percent = 10;
+    }
   }
 
   int make_file(const std::string& name) const {

@@ -99,12 +99,7 @@ TEST_F(Sums, OfCompressedExtentsAreOfTheirPlainBytes) {
 
 TEST_F(Sums, OfRepairedBlocksAreOfTheirBytes) {
   begin(30 * kExtentBytes);
-  for (Side* const side : {&a_, &b_}) {
-    board::FlowConfig& config = side->board().flows[side == &a_ ? kTxSlot : kRxSlot].config;
-    config.codes = kCodeReedSolomon;
-    config.choice.parity = board::Parity::kWhereLost;
-    config.expected_loss_percent = 10;
-  }
+  repair_ahead();
   transfer(bytes_, {.loss = 0.05}, true);
   EXPECT_GT(b_.board().flows[kRxSlot].state.decoded_chunks.load(), 0U);
   expect_right();

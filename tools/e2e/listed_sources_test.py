@@ -6,23 +6,17 @@ import json
 import shutil
 
 import pytest
-from harness import Group, group_missing, wait_until
+from harness import group_missing, wait_until
 from harness.system import random_file, same_bytes
+from sources import ALL, SOURCES, home_and_sources
 from transfers import INTEGRITY, MIB, USAGE, as_before, last_session, refused
 
 _reason = group_missing()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 
-SOURCES = ("alpha", "beta", "gamma")
-ALL = ",".join(SOURCES)
-RATE = "80M"  # of each source
-
-
 @pytest.fixture(scope="module")
 def group():
-    with Group(["home", *SOURCES], bytes_needed=1 << 30,
-               of_node={name: {"port": {"rate": RATE}} for name in SOURCES}) as nodes:  # fmt: skip
-        nodes.start()
+    with home_and_sources() as nodes:
         yield nodes
 
 

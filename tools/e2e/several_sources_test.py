@@ -8,24 +8,18 @@ import signal
 import subprocess
 
 import pytest
-from harness import Group, group_missing, wait_until
+from harness import group_missing, wait_until
 from harness.system import random_file, same_bytes
+from sources import ALL, SOURCES, home_and_sources
 from transfers import ENDED, INTEGRITY, MIB, UNTRUSTED, USAGE, as_before, ended_session, last_session, refused
 from trees import make_tree, same
 
 _reason = group_missing()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 
-SOURCES = ("alpha", "beta", "gamma")
-ALL = ",".join(SOURCES)
-RATE = "80M"  # of each source: a file of 24 MiB takes about a second from all of them
-
-
 @pytest.fixture(scope="module")
 def group():
-    with Group(["home", *SOURCES], bytes_needed=1 << 30,
-               of_node={name: {"port": {"rate": RATE}} for name in SOURCES}) as nodes:  # fmt: skip
-        nodes.start()
+    with home_and_sources() as nodes:
         yield nodes
 
 
