@@ -58,7 +58,6 @@ TEST(UserMap, WhoFitsNoLineIsRefusedWhereTheNodeHasLines) {
   EXPECT_EQ(map.judge("beta", "bob"), Verdict());
   EXPECT_TRUE(map.has_lines_for("alpha"));
   EXPECT_FALSE(map.has_lines_for("beta"));
-  EXPECT_EQ(map_of("# nothing\n").judge("alpha", "bob"), Verdict());
 }
 
 TEST(UserMap, OperatorsHaveLinesOfTheirOwn) {

@@ -192,6 +192,7 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.priority = 0;
   record.legs[0].agreement->chunk_auto = false;
   record.legs[0].agreement->abilities = {};
+  record.legs[0].left_out.clear();
   record.legs[0].agreement->peer_queue_datagrams = 0;
   record.legs[0].agreement->protection = wire::Protection::kCrc;
   record.request->source_bytes = 0;
@@ -255,6 +256,7 @@ TEST_F(UpgradeTest, ASessionOfTheOtherNodeComesOver) {
   record.legs[0].agreement->chunk_auto = false;
   record.legs[0].agreement->protection = wire::Protection::kCrc;
   record.legs[0].agreement->abilities = {};
+  record.legs[0].left_out.clear();
   record.legs[0].agreement->peer_queue_datagrams = 0;
   EXPECT_TRUE(fields::equal(saved(*journal, "a").record, record));
   // Nothing was agreed upon: it has a peer, and nothing else.

@@ -154,7 +154,7 @@ def test_who_cancels_or_has_no_more_time_leaves_nothing_behind(group, gfal):
 
 
 def test_a_node_that_is_away_for_a_moment_costs_no_copy(group, gfal):
-    source = here(group, "large", 16 * MIB, "alpha")
+    source = here(group, "large", 40 * MIB, "alpha")
     copy = Copy(gfal.context())
     thread, result, session = held(group, copy, "sluice://alpha/data/large", "sluice://beta/data/large")
     group["home"].control.kill()
