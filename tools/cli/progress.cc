@@ -104,8 +104,12 @@ std::string digest_text(const api::FileProgress& file, const std::string& crc) {
     return file.done() ? "no digest" : "did not arrive";
   const std::string source = file.digest_source().empty() ? "-" : file.digest_source();
   const std::string destination = file.digest_destination().empty() ? "-" : file.digest_destination();
+  // Of one that was refused, or given up, the other node has none.
+  const bool both = !file.digest_source().empty() && !file.digest_destination().empty();
   return fmt::format("{} source {} destination {} {}", crc, source, destination,
-                     source == destination ? "identical" : "DIFFERENT");
+                     !both                   ? "not stored"
+                     : source == destination ? "identical"
+                                             : "DIFFERENT");
 }
 
 }  // namespace

@@ -187,6 +187,8 @@ TEST(Summary, GivesBytesSecondsGoodputRetransmitsAndBothDigests) {
             "/data/run 7/events.bin -> /in/events.bin: crc64 source 00aa destination 00aa identical\n");
   session.mutable_files(0)->set_digest_destination("00ab");
   EXPECT_TRUE(has(summary_text(session), "DIFFERENT"));
+  session.mutable_files(0)->clear_digest_destination();
+  EXPECT_TRUE(has(summary_text(session), "crc64 source 00aa destination - not stored"));
 }
 
 TEST(Summary, NamesTheBottleneckWithItsEvidence) {

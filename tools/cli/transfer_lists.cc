@@ -258,7 +258,12 @@ void TransferLists::compare(const std::vector<api::NameDigests>& arrived, const 
                                  {"missing", missing},
                                  {"extra", extra},
                                  {"problems", std::move(findings)}};
-  if (differs + missing != 0) outcome->exit_code = static_cast<int>(ErrorCode::kIntegrity);
+  if (differs + missing == 0) return;
+  outcome->exit_code = static_cast<int>(ErrorCode::kIntegrity);
+  outcome->text += fmt::format(
+      "sluice: of the list's {} names {} did not come and {} differ: compare the list with the source, and "
+      "send them again\n",
+      entries_.size(), missing, differs);
 }
 
 Status TransferLists::write(const std::vector<api::NameDigests>& arrived, const api::Session& session,
