@@ -7,9 +7,7 @@
 namespace sluice::parts {
 
 Settlement::Settlement(ObjectId object, uint64_t size_bytes, uint32_t extent_bytes)
-    : object_(object),
-      layout_({.size_bytes = size_bytes, .extent_bytes = extent_bytes}),
-      extent_bytes_(extent_bytes) {}
+    : object_(object), layout_({.size_bytes = size_bytes, .extent_bytes = extent_bytes}) {}
 
 void Settlement::join(LegId id) {
   Leg& leg = legs_[id];
@@ -85,8 +83,9 @@ bool Settlement::refused(LegId leg) const {
 std::optional<LegId> Settlement::best() const {
   std::optional<LegId> best;
   int64_t most = 0;
-  for (const auto& [id, leg] : legs_) {
-    if (!leg.here || !knows(id) || refused(id)) continue;
+  for (const auto& each : legs_) {
+    const LegId id = each.first;
+    if (!each.second.here || !knows(id) || refused(id)) continue;
     const auto have = std::count_if(legs_.begin(), legs_.end(), [&](const auto& other) {
       return other.second.here && same(id, other.first);
     });

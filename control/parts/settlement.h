@@ -59,7 +59,6 @@ class Settlement {
 
   ObjectId object_;
   ExtentMap layout_;
-  uint32_t extent_bytes_;
   std::map<LegId, Leg> legs_;
   std::vector<LegId> refused_;  // a leg of each version
   std::vector<Portion> questions_;
