@@ -50,6 +50,7 @@ void Planner::check_object(ObjectId id) const {
       DCHECK(object.there.set_bytes(piece.run) == 0, "nobody is asked for what is there");
       DCHECK(object.pool.within(piece.run).empty(), "nothing is outstanding and in the pool");
       DCHECK(object.kind == Kind::kDivisible || object.first == leg, "one leg brings a whole object");
+      DCHECK(!closed(leg, id), "nobody is asked for what it has otherwise");
       uint64_t others = 0;
       for (const auto& [other, its] : legs_) {
         if (other == leg) continue;

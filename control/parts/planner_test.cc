@@ -196,6 +196,27 @@ TEST_F(Planning, AWholeObjectBeginsAnewAtAnotherLeg) {
   EXPECT_TRUE(bring(kSlow, 1));
 }
 
+// Whoever is done takes whole objects that another leg has not begun, but none of which it has another
+// version.
+TEST_F(Planning, AWholeObjectIsNotTakenByWhoHasItOtherwise) {
+  constexpr uint32_t kObjects = 20;
+  for (uint32_t each = 0; each < kObjects; ++each)
+    planner.add(ObjectId(each), kPieceBytes, Planner::Kind::kWhole);
+  join(kSlow, 20'000'000'000);
+  tick();
+  ASSERT_EQ(asked[kSlow].size(), kObjects) << "nothing is left for anybody else";
+  const auto slowly = [&] {
+    planner.received(kSlow, 2000, now);
+    tick();
+  };
+  for (int i = 0; i < 200; ++i) slowly();
+  for (uint32_t each = 0; each < kObjects - 1; ++each) planner.close_to(kFast, ObjectId(each));
+  join(kFast, 10'000'000'000);
+  for (int i = 0; i < 20; ++i) slowly();
+  for (const Place& place : asked[kFast]) EXPECT_EQ(place.object, ObjectId(kObjects - 1));
+  EXPECT_EQ(asked[kFast].size(), 1U) << "the one that it may";
+}
+
 TEST_F(Planning, WhatIsHeldIsNotAskedFor) {
   planner.add(kMain, 10ULL * kPieceBytes - 5, Planner::Kind::kDivisible);
   planner.holds(kMain, {{.offset = 0, .length = 3ULL * kPieceBytes},

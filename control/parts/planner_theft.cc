@@ -57,8 +57,8 @@ bool Planner::steal(LegId leg, LegId victim, uint64_t bytes) {
     const uint64_t piece_bytes = object.there.bytes_of(piece.run).length;
     if (piece.copied) return true;
     if (object.kind == Kind::kWhole) {
-      // All of it or nothing.
-      if (piece_bytes == object.there.size_bytes() && piece_bytes <= left) {
+      // All of it or nothing; and not by whoever has another version of it.
+      if (piece_bytes == object.there.size_bytes() && piece_bytes <= left && !closed(leg, piece.object)) {
         loot.push_back(piece);
         left -= piece_bytes;
       }
