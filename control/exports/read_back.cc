@@ -17,6 +17,7 @@
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/adler32.h"
 #include "dataplane/crc/crc.h"
+#include "dataplane/crc/zeros.h"
 
 namespace sluice::exports {
 namespace {
@@ -31,7 +32,7 @@ class Crc {
  public:
   explicit Crc(wire::CrcKind kind) : kind_(kind) {}
   void add(const uint8_t* data, uint64_t bytes) { value_ = crc::compute(kind_, value_, data, bytes); }
-  void add_zeros(uint64_t bytes) { value_ = crc::shift(kind_, value_, bytes) ^ crc::of_zeros(kind_, bytes); }
+  void add_zeros(uint64_t bytes) { value_ = crc::with_zeros(kind_, value_, bytes); }
   uint64_t value() const { return value_; }
 
  private:
@@ -62,7 +63,7 @@ class CrcAnd {
 class Adler32 {
  public:
   void add(const uint8_t* data, uint64_t bytes) { value_ = adler32::compute(value_, data, bytes); }
-  void add_zeros(uint64_t bytes) { value_ = adler32::combine(value_, adler32::of_zeros(bytes), bytes); }
+  void add_zeros(uint64_t bytes) { value_ = adler32::with_zeros(value_, bytes); }
   uint64_t value() const { return value_; }
 
  private:
@@ -115,17 +116,11 @@ Result<Summed<Sum>> read_part(int fd, uint64_t offset, uint64_t length, uint64_t
   return Summed<Sum>{std::move(sum), at - offset};
 }
 
-template <typename Sum>
-Result<uint64_t> read_sum(int fd, uint64_t offset, uint64_t length, const ReadProgress& progress, Sum sum) {
-  Result<Summed<Sum>> read = read_part(fd, offset, length, UINT64_MAX, progress, std::move(sum));
-  if (!read) return read.error();
-  return read->sum.value();
-}
-
+// With what else is to be computed of the same bytes.
 Result<Part> read_crc_of_part(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
-                              uint64_t data_bytes_most, const Also& also) {
+                              uint64_t data_bytes_most, const ReadProgress& progress, const Also& also) {
   const auto read = [&](auto sum) -> Result<Part> {
-    auto summed = read_part(fd, offset, length, data_bytes_most, {}, std::move(sum));
+    auto summed = read_part(fd, offset, length, data_bytes_most, progress, std::move(sum));
     if (!summed) return summed.error();
     return Part{.bytes = summed->bytes, .crc = summed->sum.value()};
   };
@@ -134,22 +129,28 @@ Result<Part> read_crc_of_part(int fd, wire::CrcKind kind, uint64_t offset, uint6
   return read(Crc(kind));
 }
 
+Result<uint64_t> crc_of(const Result<Part>& part) {
+  if (!part) return part.error();
+  return part->crc;
+}
+
 }  // namespace
 
 Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                           const ReadProgress& progress, digests::Several* also) {
-  if (also != nullptr) return read_sum(fd, offset, length, progress, CrcAnd(kind, *also));
-  return read_sum(fd, offset, length, progress, Crc(kind));
+  return crc_of(read_crc_of_part(fd, kind, offset, length, UINT64_MAX, progress, {.digests = also}));
 }
 
 Result<uint64_t> read_adler32(int fd, uint64_t length, const ReadProgress& progress) {
-  return read_sum(fd, 0, length, progress, Adler32());
+  const auto read = read_part(fd, 0, length, UINT64_MAX, progress, Adler32());
+  if (!read) return read.error();
+  return read->sum.value();
 }
 
 Result<Part> read_back_part(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                             uint64_t data_bytes_most, const Also& also) {
   const auto read = [&](int from) {
-    return read_crc_of_part(from, kind, offset, length, data_bytes_most, also);
+    return read_crc_of_part(from, kind, offset, length, data_bytes_most, {}, also);
   };
   const std::string again = fmt::format("/proc/self/fd/{}", fd);
   UniqueFd reader;
@@ -164,9 +165,7 @@ Result<Part> read_back_part(int fd, wire::CrcKind kind, uint64_t offset, uint64_
 
 Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                                const Also& also) {
-  const Result<Part> part = read_back_part(fd, kind, offset, length, UINT64_MAX, also);
-  if (!part) return part.error();
-  return part->crc;
+  return crc_of(read_back_part(fd, kind, offset, length, UINT64_MAX, also));
 }
 
 }  // namespace sluice::exports

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include <algorithm>
-#include <array>
-
 #include "dataplane/crc/adler32.h"
 #include "dataplane/crc/crc.h"
+#include "dataplane/crc/zeros.h"
 #ifdef SLUICE_BLAKE3
 #include "dataplane/crates/blake3_c.h"
 #endif
@@ -25,7 +23,7 @@ std::string hex_of(const unsigned char* bytes, size_t count) {
 class Adler32 final : public Digest {
  public:
   void add(const void* data, size_t bytes) override { sum_ = adler32::compute(sum_, data, bytes); }
-  void add_zeros(uint64_t bytes) override { sum_ = adler32::combine(sum_, adler32::of_zeros(bytes), bytes); }
+  void add_zeros(uint64_t bytes) override { sum_ = adler32::with_zeros(sum_, bytes); }
   std::string hex() override { return fmt::format("{:08x}", sum_); }
 
  private:
@@ -36,9 +34,7 @@ class Crc final : public Digest {
  public:
   explicit Crc(crc::CrcKind kind) : kind_(kind) {}
   void add(const void* data, size_t bytes) override { sum_ = crc::compute(kind_, sum_, data, bytes); }
-  void add_zeros(uint64_t bytes) override {
-    sum_ = crc::shift(kind_, sum_, bytes) ^ crc::of_zeros(kind_, bytes);
-  }
+  void add_zeros(uint64_t bytes) override { sum_ = crc::with_zeros(kind_, sum_, bytes); }
   std::string hex() override {
     return kind_ == crc::CrcKind::kCrc64Ecma ? fmt::format("{:016x}", sum_) : fmt::format("{:08x}", sum_);
   }
@@ -107,12 +103,7 @@ const EVP_MD* algorithm_of(Kind kind) {
 }  // namespace
 
 void Digest::add_zeros(uint64_t bytes) {
-  static constexpr std::array<uint8_t, 64U << 10> kZeros{};
-  for (uint64_t left = bytes; left != 0;) {
-    const uint64_t some = std::min<uint64_t>(left, kZeros.size());
-    add(kZeros.data(), some);
-    left -= some;
-  }
+  zeros::in_pieces(bytes, [this](const uint8_t* data, uint64_t some) { add(data, some); });
 }
 
 Result<std::unique_ptr<Digest>> begin_digest(Kind kind) {

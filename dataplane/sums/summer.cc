@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/sums/summer.h"
 
-#include <algorithm>
-#include <array>
-
 #include "dataplane/base/check.h"
 #include "dataplane/crc/adler32.h"
 #include "dataplane/crc/crc.h"
+#include "dataplane/crc/zeros.h"
 #ifdef SLUICE_BLAKE3
 #include "dataplane/crates/blake3_c.h"
 #endif
@@ -62,21 +60,12 @@ void Summer::count([[maybe_unused]] const uint8_t* data, [[maybe_unused]] size_t
 
 // BLAKE3 takes the place of each KiB into its value, so that zeros are hashed like any other bytes.
 void Summer::add_zeros(uint64_t bytes) {
-  static constexpr std::array<uint8_t, 64U << 10> kZeros{};
-  const auto add_crc = [bytes](CrcKind kind, uint64_t crc) {
-    return crc::shift(kind, crc, bytes) ^ crc::of_zeros(kind, bytes);
-  };
-  if ((wanted_ & kSumCrc64) != 0) sums_.crc64 = add_crc(CrcKind::kCrc64Ecma, sums_.crc64);
+  if ((wanted_ & kSumCrc64) != 0) sums_.crc64 = crc::with_zeros(CrcKind::kCrc64Ecma, sums_.crc64, bytes);
   if ((wanted_ & kSumCrc32c) != 0)
-    sums_.crc32c = static_cast<uint32_t>(add_crc(CrcKind::kCrc32c, sums_.crc32c));
-  if ((wanted_ & kSumAdler32) != 0)
-    sums_.adler32 = adler32::combine(sums_.adler32, adler32::of_zeros(bytes), bytes);
-  if ((wanted_ & kSumBlake3) == 0) return;
-  for (uint64_t left = bytes; left != 0;) {
-    const uint64_t some = std::min<uint64_t>(left, kZeros.size());
-    count(kZeros.data(), some);
-    left -= some;
-  }
+    sums_.crc32c = static_cast<uint32_t>(crc::with_zeros(CrcKind::kCrc32c, sums_.crc32c, bytes));
+  if ((wanted_ & kSumAdler32) != 0) sums_.adler32 = adler32::with_zeros(sums_.adler32, bytes);
+  if ((wanted_ & kSumBlake3) != 0)
+    zeros::in_pieces(bytes, [this](const uint8_t* data, uint64_t some) { count(data, some); });
 }
 
 ExtentSums Summer::value() const {
