@@ -15,7 +15,7 @@ namespace sluice::transfer {
 
 namespace {
 
-// What comes of several sources counts later than it is written, and without its sums.
+// A destination of several sources counts an extent later than it is written, and then has no sums of it.
 std::optional<wire::CrcKind> joins_sums(const Agreement& agreement) {
   return agreement.abilities.has(Ability::kParts) ? std::nullopt : std::optional(agreement.crc_kind);
 }

@@ -125,8 +125,8 @@ class DestinationFiles {
   bool has_file(ObjectId object) const { return discard_ || holdings_[object].has_file; }
   bool is_open(ObjectId object) const { return holdings_[object].open; }
   bool discards() const { return discard_; }
-  // Of its extents, of which all digests of the file that want a pass over it are joined; 0: they are read
-  // for, or there are none.
+  // The sums that workers compute of its extents. All digests that would want a pass over the file are joined
+  // of them; 0: the file is read for its digests, or has none.
   sums::Mask sums_of(ObjectId object) const;
   // Workers are to give the object up: if it is not open, it stays so. False: it is being opened, and they
   // cannot tell yet.

@@ -27,7 +27,7 @@ void DestinationFiles::open(ObjectId object, Effects& out) {
                out);
 }
 
-// What is read as a whole anyway is summed there.
+// A file that is read as a whole anyway is summed by that reading.
 sums::Mask DestinationFiles::sums_of(ObjectId object) const {
   const catalog::File& file = catalog_.files_of(object).front();
   if (!joins_ || discard_ || file.packed() || file.suspect || file.verify) return 0;

@@ -70,7 +70,7 @@ Status DestinationEnd::follow_sources(Effects& out) {
   return actions.error ? Status(*actions.error) : Status();
 }
 
-// What is there is not what the list wants. True: another source may have what it wants.
+// The list wants other bytes than are there. True: another source may have them.
 bool DestinationEnd::settle_sources(ObjectId object, Effects& out) {
   if (!several_ || files_.halted() || !several_->settle(object)) return false;
   receiver_->finish_later(object);

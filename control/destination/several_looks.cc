@@ -72,8 +72,9 @@ void SeveralSources::forget_looks(Known& known, LegId leg) {
   actions_.whole.push_back(known.object.id);
 }
 
-// Of an object of which nothing is left to be asked for: the answer comes with the digest of the last extent,
-// and not a round trip later. A source that is asked for more afterwards looks again.
+// A source is asked for its look once nothing more of the object is left to be asked for: it answers with the
+// digest of the last extent, and not a round trip later. A source that is asked for more afterwards looks
+// again.
 void SeveralSources::ask_early_looks() {
   for (auto& [object, known] : objects_) {
     if (known.complete || known.object.whole || !planner_.all_asked(object)) continue;

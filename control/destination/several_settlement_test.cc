@@ -184,7 +184,8 @@ TEST_F(SettledSourcesTest, WithoutAListNothingIsSettled) {
   EXPECT_FALSE(several_->settle(kSettled));
 }
 
-// Who had it is gone for good: the others' version is tried, and the list says that it is wrong.
+// The source that had it is gone for good: the destination tries the others' version, and the list refuses
+// it.
 TEST_F(SettledSourcesTest, IfTheOnlyOneThatHasItLeavesTheRestIsTried) {
   damage(kSettledLegs[0], 3, 90);
   damage(kSettledLegs[1], 3, 90);

@@ -158,8 +158,8 @@ void SeveralSources::tick(LegId leg, const Sign& sign, uint64_t now_ns) {
   planner_.tick(now_ns_);
 }
 
-// Who still speaks with its peer may be far away: it is waited for only as long as its words may be late
-// beside those of this leg.
+// A faster leg that still calls its peer may have a longer round trip. This one waits for it as long as that
+// can make its words late, and no longer.
 bool SeveralSources::waits_for_faster(const Joined& leg) const {
   const uint64_t passed_ns = now_ns_ - first_joined_ns_;
   if (others_.faster && passed_ns < kOthersJoinNs) return true;
@@ -268,8 +268,8 @@ void SeveralSources::refuse(const parts::ExtentCheck::Verdict& verdict) {
   lose(verdict.object, parts::run_of(verdict.extent));
   const auto leg = legs_.find(verdict.leg);
   if (leg == legs_.end()) return;
-  // What a source that is asked no more had begun may be mixed with what another one sends of the same
-  // extent.
+  // A source that is asked no more may have begun an extent that another one sends: the extent is a mixture
+  // then, and nobody's fault.
   const uint32_t most = objects_.at(verdict.object).settlement ? kWrongOfSettledMax : kWrongMax;
   if (++leg->second.wrong < most) return;
   fail(
