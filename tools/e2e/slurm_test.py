@@ -231,13 +231,13 @@ def test_slurmctld_is_killed_in_the_middle_and_nothing_is_moved_twice(site, slur
     source = random_file(site.group["alpha"].export() / "restarted", 20 * MIB, seed=4)
     known = [session["id"] for session in site.begun()]
     place = site.scratch / "restarted"
-    number = submitted(slurm, f"cat {place} > {place}.out", directives=[
-        f"stage-in alpha:data/restarted {place}", f"stage-out {place}.out beta:data/restarted-out"])  # fmt: skip
+    directives = [f"stage-in alpha:data/restarted {place}", f"stage-out {place}.out beta:data/restarted-out"]
+    number = submitted(slurm, f"cat {place} > {place}.out", directives=directives)
     session = moving(site, known)
     # It stays in the middle until Slurm has written down that the job has a burst buffer.
     site.home.must("session", "pause", session["id"])
     slurm.must("sbatch", "--hold", "--wrap=true", user=USER)  # then Slurm saves what it knows of all jobs
-    wait_until(lambda: slurm.saved(number), 60, "slurmctld has saved its state")
+    wait_until(lambda: slurm.saved(number, directives[-1]), 60, "slurmctld has saved its state")
     slurm.restart_slurmctld(crash=True)
     wait_for_job(slurm, number, "the job waits again", lambda job: job["BurstBufferState"] in ("pending", "complete"))
     # Slurm lets such a job wait for a minute.

@@ -10,6 +10,7 @@ import contextlib
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -178,11 +179,13 @@ class Slurm(Stacked):
         self.slurmctld.start()
         wait_until(lambda: self.call("scontrol", "ping").stdout.count(" is UP"), _READY_S, "slurmctld is back")
 
-    def saved(self, number):
-        """Its files know that files of this job are staged in."""
+    def saved(self, number, directive):
+        """Its files know that files of this job, whose last directive this is, are staged in."""
         name = f"{number}\0".encode()
+        # A job's directives, and behind them its state: texts with their lengths. Other jobs have been staged in before.
+        state = re.compile(re.escape(directive.encode()) + rb"[^\0]{0,8}\0.{4}staging-in\0", re.DOTALL)
         jobs, buffers = self.base / "state/job_state", self.base / "state/burst_buffer_lua_state"
-        return (jobs.exists() and b"staging-in\0" in jobs.read_bytes()
+        return (jobs.exists() and state.search(jobs.read_bytes())
                 and buffers.exists() and struct.pack("!I", len(name)) + name in buffers.read_bytes())  # fmt: skip
 
     def _end(self):
