@@ -19,6 +19,7 @@ void Handshake::end() {
   agreed_ = settling_ = halted_ = contacted_ = specified_ = requested_ = peer_forgot_ = apart_ =
       wished_freely_ = false;
   agreed_apart_.reset();
+  offered_.reset();
   reflects_.reset();
 }
 
@@ -274,9 +275,7 @@ Status Handshake::on(const BuffersReserved& event, uint64_t now_ns, Effects& out
   if (phase_ == P::kCredit) return reserved(now_ns, out);
   Job& job = around_.job;
   if (job.source()->running()) job.source()->note_told(leg_);
-  for (TransferOffer& part : job.source()->offer(job.own_request())) {
-    around_.stream.send(std::move(part), out);
-  }
+  if (Status status = offer(out); !status) return status;
   enter(P::kReady, now_ns);
   return read_inbox(now_ns, out);
 }

@@ -72,6 +72,10 @@ class Handshake {
   bool contacted() const { return contacted_; }  // the peer has said hello
   // The source never came to know what was agreed upon: no data was sent, and its list will be another.
   bool peer_forgot() const { return peer_forgot_; }
+  // What the peer's word that it fails means. It has waited for data ever since the call brought it the
+  // offer: what this node waits for meanwhile is no failure of the session, which tries again with a call
+  // that brings none.
+  Error meant_by(Error failure) const;
   bool queued() const;  // for something of this node
   std::string waiting_for() const;
   uint64_t due_ns() const;
@@ -92,6 +96,7 @@ class Handshake {
   Status read_inbox(uint64_t now_ns, Effects& out);
   Status handle(Message message, uint64_t now_ns, Effects& out);
   TransferRequest wanted() const;
+  std::optional<TransferOffer> offer_ahead() const;
   Status call_now(uint64_t now_ns, Effects& out);
   Status specify(uint64_t now_ns);
   Status hello(const Hello& hello, uint64_t now_ns, Effects& out);
@@ -110,6 +115,7 @@ class Handshake {
                       uint64_t now_ns, Effects& out);
   Status make_source(const std::vector<catalog::File>& files);
   Status list_whole(Effects& out);
+  Status offer(Effects& out);
   void settle(uint64_t now_ns, Effects& out);
   void start(uint64_t now_ns, Effects& out);
   void make_destination();
@@ -128,8 +134,9 @@ class Handshake {
   uint64_t rtt_ns_ = 0;      // the initiator's, of its call
   Pending pending_;
   bool contacted_ = false;
-  bool specified_ = false;  // the call carried the specification
-  bool requested_ = false;  // and what is wanted
+  bool specified_ = false;                // the call carried the specification
+  bool requested_ = false;                // and what is wanted
+  std::optional<TransferOffer> offered_;  // and what this node has
   bool peer_forgot_ = false;
   bool agreed_ = false;
   bool settling_ = false;  // towards kSettled

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "control/leg/handshake.h"
+#include "control/source/offer.h"
 
 namespace sluice::transfer {
 
@@ -36,6 +38,18 @@ Hello Handshake::first_word() const {
 TransferRequest Handshake::wanted() const {
   const Request& request = *around_.job.request;
   return {.source_paths = request.source_paths, .selection = request.selection};
+}
+
+// Only the first leg offers, and only once: a second call of a session that has not begun follows on one
+// that may have failed by this.
+std::optional<TransferOffer> Handshake::offer_ahead() const {
+  Job& job = around_.job;
+  const std::vector<catalog::File> foreseen = std::exchange(job.foreseen, {});
+  if (job.role != Role::kSource || around_.number != 0 || job.has_end()) return {};
+  std::optional<TransferOffer> offer =
+      transfer::offer_ahead(job.sources ? *job.sources : foreseen, *job.request);
+  if (offer && memory_bytes(Message(*offer)) > kCarriedBytesMax) offer.reset();
+  return offer;
 }
 
 Status Handshake::specify(uint64_t now_ns) {
@@ -142,6 +156,8 @@ Status Handshake::call_now(uint64_t now_ns, Effects& out) {
     Message request = wanted();
     requested_ = around_.job.role == Role::kDestination && memory_bytes(request) <= kCarriedBytesMax;
     if (requested_) words.push_back(std::move(request));
+    offered_ = offer_ahead();
+    if (offered_) words.emplace_back(*offered_);
   }
   enter(P::kCalling, now_ns);
   around_.stream.call(out, std::move(words));

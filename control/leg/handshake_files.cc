@@ -67,6 +67,24 @@ Status Handshake::list_whole(Effects& out) {
   return {};
 }
 
+// Unless the call has brought it.
+Status Handshake::offer(Effects& out) {
+  std::vector<TransferOffer> parts = around_.job.source()->offer(around_.job.own_request());
+  if (!offered_) {
+    for (TransferOffer& part : parts) around_.stream.send(std::move(part), out);
+    return {};
+  }
+  if (parts.size() == 1 && parts.front() == *offered_) return {};
+  return Error{ErrorCode::kPeerUnreachable,
+               fmt::format("the files have changed since they were offered to {}: it is called again",
+                           around_.peer_name)};
+}
+
+Error Handshake::meant_by(Error failure) const {
+  if (offered_ && failure.code == ErrorCode::kStalled) failure.code = ErrorCode::kPeerUnreachable;
+  return failure;
+}
+
 void Handshake::await_offer(uint64_t now_ns, Effects& /*out*/) {
   if (!apart_) make_destination();
   enter(P::kOffer, now_ns);

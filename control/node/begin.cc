@@ -227,8 +227,11 @@ Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Re
                                         peers.order ? peers.order->granted.issuer : ""));
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
   // So they are for another node, whose quotas are looked at then.
-  if (services_->places.queue().waiting() != 0 || peers.order)
+  std::vector<catalog::File> foreseen;
+  if (services_->places.queue().waiting() != 0 || peers.order) {
+    foreseen = std::move(sources.files);
     close_sources(peers.names.front(), request, std::exchange(sources, {}).open);
+  }
   std::optional<std::vector<catalog::File>> files;
   if (!sources.open.empty()) files = std::move(sources.files);
   auto transfer = std::make_unique<transfer::Transfer>(services_->settings, id, peers.names.front(), role,
@@ -237,6 +240,7 @@ Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Re
   for (auto peer = peers.names.begin() + 1; peer != peers.names.end(); ++peer)
     transfer->add_leg(std::move(*peer));
   if (peers.names.size() > 1) transfer->begin_limited(peers.limit_bps);
+  transfer->begin_foreseen(std::move(foreseen));
   transfer->begin_leased(std::move(peers.lease));
   if (peers.order) transfer->begin_granted(std::move(peers.order->granted));
   return sessions_.add(std::move(transfer), std::move(sources));

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <span>
 
-#include "control/catalog/asked_names.h"
 #include "control/rate/stricter.h"
+#include "control/source/offer.h"
 #include "control/words/kept.h"
 
 namespace sluice::transfer {
@@ -89,49 +89,7 @@ Result<SourceEnd> SourceEnd::make(const ThisNode& settings, const Agreement& agr
 // ---- an attempt --------------------------------------------------------------------------------
 
 std::vector<TransferOffer> SourceEnd::offer(const Request* request, size_t from) const {
-  std::vector<TransferOffer> parts(1);
-  auto number = static_cast<uint32_t>(from);
-  size_t holes = 0, kept_bytes = 0;  // in this part
-  for (const catalog::File& file :
-       std::span(catalog().files().begin(), catalog().files().end()).subspan(from)) {
-    holes += file.holes.size();
-    kept_bytes += file.attributes.kept_bytes();
-    if (parts.back().files.size() == kFilesPerOffer || holes > catalog::kHolesMax ||
-        kept_bytes > kKeptBytesPerOffer) {
-      parts.back().more = true;
-      parts.emplace_back();
-      holes = file.holes.size();
-      kept_bytes = file.attributes.kept_bytes();
-    }
-    parts.back().files.push_back({.number = number++,
-                                  .name = file.name,
-                                  .size_bytes = file.size_bytes,
-                                  .mode = file.mode,
-                                  .mtime_ns = file.mtime_ns,
-                                  .kind = file.kind,
-                                  .members = file.pack.members,
-                                  .holes = file.holes,
-                                  .attributes = file.attributes,
-                                  .expected = request == nullptr || file.packed()
-                                                  ? digests::Values()
-                                                  : digests::expected_of(request->expected, file.name)});
-  }
-  for (TransferOffer& part : parts) {
-    part.growing = catalog().growing();
-    part.keep = catalog().keep().bits();
-    if (catalog().file_count() == 1) part.part = catalog().files().begin()->part;
-    part.into_directory = catalog().file_count() > 1 || catalog().has_packs() || catalog().grew();
-    if (request == nullptr) continue;
-    part.destination = request->destination;
-    // "DIR/" means what is in it, and that goes into a directory, be it one file.
-    part.into_directory |=
-        part.destination.ends_with('/') || catalog::AskedNames(request->source_paths).any();
-    part.overwrite = request->options.overwrite;
-    part.verify = request->options.verify;
-    part.mkdir = request->options.mkdir;
-    if (digests_.agreed) part.digests = request->options.digests;
-  }
-  return parts;
+  return offer_of(catalog(), request, digests_.agreed, from);
 }
 
 Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {

@@ -120,33 +120,84 @@ TEST(Handshake, ASourceMayOpenWhatItsPeerGrantsBeforeAnyStatus) {
   EXPECT_EQ(credit_extents, (std::vector<uint32_t>{7}));
 }
 
+std::vector<std::vector<std::string>> words_of_calls(const World& world) {
+  std::vector<std::vector<std::string>> calls;
+  for (const Effect& effect : world.effects)
+    if (const auto* const call = std::get_if<Call>(&effect)) {
+      calls.emplace_back();
+      for (const Message& word : call->words) calls.back().emplace_back(message_name(word));
+    }
+  return calls;
+}
+
 // Each word that the peer answers by itself saves a round trip. What a session that has begun is cut by
 // follows from whether the peer still knows it.
 TEST(Handshake, ACallCarriesAllThatCanBeSaidAtOnce) {
-  const auto words_of_call = [](World& world) {
-    std::vector<std::string> words;
-    for (const Effect& effect : world.effects)
-      if (const auto* const call = std::get_if<Call>(&effect)) {
-        words.clear();
-        for (const Message& word : call->words) words.emplace_back(message_name(word));
-      }
-    return words;
-  };
   for (const Scene& scene : {source(), destination()}) {
     SCOPED_TRACE(name_of(scene));
     World world(scene);
     world.data = false;
     world.start();
     std::vector<std::string> words{"Hello", "Specification"};
-    if (scene.role == Role::kDestination) words.push_back("TransferRequest");
-    EXPECT_EQ(words_of_call(world), words);
+    if (scene.role == Role::kDestination) words.emplace_back("TransferRequest");
+    EXPECT_EQ(words_of_calls(world).back(), words);
     EXPECT_EQ(world.said<Specification>().size(), 1U);
     EXPECT_EQ(world.said<TransferRequest>().size(), scene.role == Role::kDestination ? 1U : 0U);
     world.restart(false);
     world.start();
-    EXPECT_EQ(words_of_call(world), std::vector<std::string>{"Hello"});
+    EXPECT_EQ(words_of_calls(world).back(), std::vector<std::string>{"Hello"});
     EXPECT_EQ(world.said<Specification>().size(), 2U);
   }
+}
+
+// ---- an offer that the call brings -----------------------------------------------------------------------
+
+Scene plain(Scene scene) {
+  scene.sizes = {5U << 20, kExtent + 100};
+  scene.opened = true;
+  return scene;
+}
+
+TEST(Handshake, ACallBringsAnOfferThatNothingAgreedUponCouldChange) {
+  World world(plain(source()));
+  world.start();
+  EXPECT_EQ(world.said<TransferOffer>().size(), 1U);
+  EXPECT_EQ(words_of_calls(world).front(),
+            (std::vector<std::string>{"Hello", "Specification", "TransferOffer"}));
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
+}
+
+TEST(Handshake, OfWhatIsFoundLaterACallBringsWhatWasSeen) {
+  World opened(plain(source()));
+  const std::vector<catalog::File> files = *opened.transfer().job().sources;
+  for (const bool changed : {false, true}) {
+    Scene scene = plain(source());
+    scene.opened = false;
+    World world(scene);
+    std::vector<catalog::File> seen = files;
+    if (changed) ++seen.front().mtime_ns;
+    world.transfer().begin_foreseen(seen);
+    world.start();
+    world.pass(kLongNs);
+    EXPECT_EQ(world.state(), ViewState::kSucceeded);
+    EXPECT_EQ(words_of_calls(world).front().back(), "TransferOffer");
+    EXPECT_EQ(words_of_calls(world).size(), changed ? 2U : 1U);
+    EXPECT_EQ(words_of_calls(world).back().back(), changed ? "Specification" : "TransferOffer");
+    EXPECT_EQ(world.said<TransferOffer>().size(), changed ? 2U : 1U);
+  }
+}
+
+// The peer has files, flows and credit, and would call it a stall if nothing came.
+TEST(Handshake, APeerThatWaitsForDataBecauseOfItsOfferIsCalledAgainWithoutIt) {
+  World world(plain(source()));
+  world.hold<ReserveBuffers>();
+  world.start();
+  EXPECT_EQ(world.handshake_phase(), HandshakePhase::kReadBuffers);
+  world.hear(Failure{.code = static_cast<uint32_t>(ErrorCode::kStalled), .message = "no progress"});
+  world.release();
+  world.pass(kLongNs);
+  EXPECT_EQ(words_of_calls(world).back(), (std::vector<std::string>{"Hello", "Specification"}));
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
 }
 
 // Before the Hellos a peer takes no long message.

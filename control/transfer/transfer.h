@@ -77,6 +77,9 @@ class Transfer {
 
   // Before Begin, or before PeerCalled.
   void begin_leased(std::optional<Lease> lease) { job_.lease = std::move(lease); }
+  // Before Begin, of a source without any: what was found when its files were looked for, and is opened
+  // again.
+  void begin_foreseen(std::vector<catalog::File> files) { job_.foreseen = std::move(files); }
   // Before PeerCalled.
   void begin_mapped(std::optional<Mapped> mapped) { job_.mapped = std::move(mapped); }
 

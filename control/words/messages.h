@@ -123,6 +123,7 @@ struct OfferedFile {
   std::vector<recovery::Range> holes;  // of whole extents, in order: zeros that need not be sent
   catalog::Attributes attributes;
   digests::Values expected;  // where a list says it: what its bytes have to come to
+  bool operator==(const OfferedFile&) const = default;
 };
 
 // An offer may come in several messages; all but the last say that there is more. One that grows is followed
@@ -139,6 +140,7 @@ struct TransferOffer {
   uint32_t keep = 0;          // selection::Keep, as bits: a later version knows more of them
   selection::FilePart part;   // of the one file
   digests::Mask digests = 0;  // that the destination is to compute of each file
+  bool operator==(const TransferOffer&) const = default;
 };
 
 // The answer to an offer; to one that is made while data moves without flows.

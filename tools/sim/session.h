@@ -25,6 +25,8 @@ class Session final : public std::enable_shared_from_this<Session> {
   Session(Host& host, const transfer::Settings& settings, std::unique_ptr<transfer::Transfer> transfer);
   ~Session();
 
+  // Of a source, before it begins: its files are looked at when somebody asks for the transfer.
+  void foresee();
   void post(const transfer::Event& event);
   void thaw() {  // what has waited while the control stood still
     if (!stepping_) run();

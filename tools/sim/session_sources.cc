@@ -60,6 +60,13 @@ transfer::Message Session::lied(transfer::Message message) {
   return message;
 }
 
+void Session::foresee() {
+  std::vector<catalog::File> files;
+  for (const std::string& path : transfer_->job().request->source_paths)
+    files.push_back(source_file(path, static_cast<uint32_t>(files.size())));
+  transfer_->begin_foreseen(std::move(files));
+}
+
 void Session::perform(const transfer::OpenSources& e) {
   std::vector<catalog::File> files;
   size_t count = e.paths.size();
