@@ -43,6 +43,14 @@ def test_all_are_compared_with_the_sum_and_the_best_of_the_same_round():
     assert out["of_sum_session"] == pytest.approx(0.9)
 
 
+def test_the_way_to_the_first_byte_is_told_in_round_trips():
+    settings = servers.settings_of(servers.FIRST, [1])
+    samples = [[{"first_byte_s": each, "first_byte_rtts": each / 0.2} for each in (0.64, 0.62, 0.7)] for _ in settings]
+    rows = servers.judge([row(setting, runs) for setting, runs in zip(settings, samples)], samples)
+    said = servers.summary(rows)
+    assert said["first_byte_rtts_send"] == said["first_byte_rtts_order"] == pytest.approx(3.2)
+
+
 def test_a_round_in_which_one_failed_is_not_compared():
     rows, samples = cells(of_all=(0.099, 0.055))
     samples[0][0] = {"error": "broke"}

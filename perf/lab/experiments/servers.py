@@ -11,7 +11,9 @@
 #             loss     80 ms, and the third loses 1 % of what it sends
 #             killed   80 ms; both daemons of the third are killed when half of the file is there
 #             slowed   80 ms; the third's link has a tenth of its rate from then on
-#   sources   alpha, beta, gamma: that one alone, by an ordinary `get`; all: `get --from alpha,beta,gamma`
+#             first    200 ms, one file of one source: how many round trips until its first byte leaves. That of a session which a
+#                      third node has ordered begins when the source has the order
+#   sources   send, order: of `first`; alpha, beta, gamma: that one alone, by an ordinary `get`; all: `get --from alpha,beta,gamma`
 #
 # Rates are bytes of the file over the wall of the whole command: what came twice does not count, the way to the first byte does.
 # of_sum: that of all over the sum of what each reached alone with the same file in the same round.
@@ -38,9 +40,9 @@ PACKAGES = watch.PACKAGES
 RATES_MBPS = {"alpha": 30, "beta": 37, "gamma": 43}
 CLIENT_MBPS = 200
 ALL = "all"
-TABLE_1, MIXED, LOSS, KILLED, CUT, SLOWED = "80ms", "mixed", "loss", "killed", "cut", "slowed"
+TABLE_1, MIXED, LOSS, KILLED, CUT, SLOWED, FIRST = "80ms", "mixed", "loss", "killed", "cut", "slowed", "first"
 EVENTS = (KILLED, CUT, SLOWED)
-RTTS_MS = {MIXED: {"alpha": 1, "beta": 80, "gamma": 200}}
+RTTS_MS = {MIXED: {"alpha": 1, "beta": 80, "gamma": 200}, FIRST: dict.fromkeys(RATES_MBPS, 200)}
 _RTT_MS = 80
 _LOSS = 0.01
 _VICTIM = "gamma"
@@ -52,12 +54,12 @@ _SLACK = 6  # times what the links need
 def sizes(quick):
     """MB of each path."""
     if quick:
-        return {TABLE_1: (1, 4, 32), MIXED: (1, 16), LOSS: (16,), KILLED: (32,), CUT: (32,), SLOWED: (32,)}
-    return {TABLE_1: (1, 4, 16, 64, 256), MIXED: (1, 4, 16, 64), LOSS: (64,), KILLED: (256,), CUT: (256,), SLOWED: (256,)}
+        return {TABLE_1: (1, 4, 32), MIXED: (1, 16), LOSS: (16,), KILLED: (32,), CUT: (32,), SLOWED: (32,), FIRST: (1,)}
+    return {TABLE_1: (1, 4, 16, 64, 256), MIXED: (1, 4, 16, 64), LOSS: (64,), KILLED: (256,), CUT: (256,), SLOWED: (256,), FIRST: (1,)}
 
 
 def settings_of(path, sizes_mb):
-    whats = (ALL,) if path in EVENTS else (*RATES_MBPS, ALL)
+    whats = (ALL,) if path in EVENTS else ("send", "order") if path == FIRST else (*RATES_MBPS, ALL)
     return [{"path": path, "sources": what, "size_mb": size} for size in sizes_mb for what in whats]
 
 
@@ -105,11 +107,15 @@ class Game:
 
     def warm_up(self, setting):
         """The node then knows each path's rate, as one does that has used it before."""
+        if setting["path"] == FIRST:
+            return
         if setting["sources"] not in self._warm:
             self._warm.add(setting["sources"])
             self._transfer(min(self._files, key=lambda size: abs(size - 4)), setting["sources"], None)
 
     def measure(self, setting):
+        if setting["path"] == FIRST:
+            return self._first(setting["sources"])
         event = setting["path"] if setting["path"] in EVENTS else None
         try:
             return self._transfer(setting["size_mb"], setting["sources"], event)
@@ -152,6 +158,19 @@ class Game:
         paths = {name: [now - then for now, then in zip(self._group.path_of(name), before[name])] for name in RATES_MBPS}
         return {**figures(session, finished.wall_s, size_mb * _MB), **at, "overrun": {name: each[0] for name, each in paths.items()},
                 "frames": {name: each[1] for name, each in paths.items()}}  # fmt: skip
+
+    def _first(self, what):
+        """Its first byte may leave when both ends are ready; what follows is not looked at."""
+        source, target = self._files[1], self._home.export() / "got.bin"
+        target.unlink(missing_ok=True)
+        words = [f"alpha:data/{source.name}"] if what == "order" else [source]
+        issuer = self._group["gamma" if what == "order" else "alpha"]
+        reply = issuer.must("send", *words, f"home:data/{target.name}", "--json", "--quiet")
+        session = json.loads(reply.stdout.strip().splitlines()[-1])
+        if what == "order":
+            session = json.loads(self._group["alpha"].must("session", "show", session["id"], "--json").stdout)
+        before_s = session["elapsed_s"] - session["data_elapsed_s"]
+        return {"first_byte_s": before_s, "first_byte_rtts": before_s * 1e3 / RTTS_MS[FIRST]["alpha"]}
 
     def _midway(self, running, event, size_bytes):
         """Waits until half of the file is there; then the event. When that was, and what was there."""
@@ -200,6 +219,8 @@ def judge(rows, samples):
         if row["sources"] != ALL:
             alone.setdefault((row["path"], row["size_mb"]), []).append(runs)
     for row, runs in zip(rows, samples):
+        if row["path"] == FIRST:
+            row.update(spread("first_byte_rtts", [each.get("first_byte_rtts") for each in runs]))
         if row["sources"] != ALL:
             continue
         beside = alone.get((row["path"], row["size_mb"]))
@@ -273,6 +294,7 @@ def summary(rows):
         "slowed_after": last(SLOWED, "after_over_rest"),
         "twice_worst": rounded(max((row["twice"] for row in rows if row.get("twice") is not None), default=None)),
         "goodput_mbps": rounded(ratio(last(TABLE_1, "goodput_gbps"), 1e-3)),
+        **{f"first_byte_rtts_{row['sources']}": row.get("first_byte_rtts") for row in rows if row["path"] == FIRST},
         "failed": sum("error" in each and not each["error"].startswith("left out") for row in rows for each in row["runs"]),
     }
 
