@@ -47,6 +47,7 @@ constexpr std::string_view kFailureTexts[] = {
     "(chattr -i -a)",
     "does not say how long it is, as files of /proc and /sys; copy it to a file, and send that",
     "a digest of it is not that of the list (--manifest); look which of the two is right",
+    "is a hard link to a file that did not arrive; see what is said of that one",
 };
 static_assert(std::size(kFailureTexts) == kFailures);
 

@@ -52,8 +52,9 @@ enum class Failure : uint8_t {
   kImmutable,           // it or its directory, at the destination
   kTellsNoSize,         // the file is made while it is read, as those of /proc and /sys
   kNotAsListed,         // a list of digests wants other bytes
+  kTargetMissing,       // a hard link: the file whose name it is did not arrive
 };
-inline constexpr uint8_t kFailures = 25;
+inline constexpr uint8_t kFailures = 26;
 // No failure: the name arrived, and the destination's file system cannot hold its time.
 inline constexpr Failure kOtherTime{64};
 std::string_view failure_text(Failure failure);  // for people

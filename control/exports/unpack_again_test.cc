@@ -155,8 +155,9 @@ TEST_P(UnpackAgainTest, AHardLinkNeedsItsTarget) {
   Content content;
   content.add(hard_link("t/h", "t/missing")).add(hard_link("t/i", "none/at/all"));
   content.add(hard_link("t/j", "t/dir")).add_file("t/b", "b");
-  EXPECT_EQ(unpack(content),
-            (Names{{"t/h", Failure::kVanished}, {"t/i", Failure::kVanished}, {"t/j", Failure::kOtherKind}}));
+  EXPECT_EQ(unpack(content), (Names{{"t/h", Failure::kTargetMissing},
+                                    {"t/i", Failure::kTargetMissing},
+                                    {"t/j", Failure::kOtherKind}}));
   EXPECT_EQ(text("t/b"), "b");
 }
 

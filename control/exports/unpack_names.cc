@@ -159,13 +159,17 @@ Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& 
 }
 
 Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& staged) {
+  const auto cannot = [&]() -> Result<Failure> {
+    if (errno == ENOENT) return Failure::kTargetMissing;
+    return told(entry.path, errno);
+  };
   Given& given = *tree_.given;
   if (!given.may_enter(tree_.fd.get(), tree_.path, parent_of(entry.target))) return Failure::kOtherLetters;
   const UniqueFd at = open_beneath(tree_.fd.get(), parent_of(entry.target), O_RDONLY | O_DIRECTORY);
-  if (!at) return told(entry.path, errno);
+  if (!at) return cannot();
   const std::string target = last_component(entry.target);
   struct stat info {};
-  if (::fstatat(at.get(), target.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return told(entry.path, errno);
+  if (::fstatat(at.get(), target.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return cannot();
   if (given.has_other(given.folding(at.get()), at.get(), tree_.absolute(entry.target), target))
     return Failure::kOtherLetters;
   // Something else may have had that name, and has it still.
@@ -173,7 +177,7 @@ Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& 
   if (!is_made_of(info.st_mtim, timespec_of(entry.mtime_ns), staging_.fd())) return Failure::kExists;
   ::unlinkat(staging_.fd(), staged.c_str(), 0);  // of a commit that was interrupted
   if (::linkat(at.get(), target.c_str(), staging_.fd(), staged.c_str(), 0) == 0) return Failure::kNone;
-  return told(entry.path, errno);
+  return cannot();
 }
 
 Result<Failure> Unpacker::set_attributes(size_t number) {
