@@ -114,11 +114,8 @@ Result<TransferLists> TransferLists::of(const TransferFlags& flags, const Contex
     }
     if (Status status = manifest::check_format(lists.write_.format, lists.write_.kinds); !status)
       return status.error();
-    std::error_code ignored;
-    if (!lists.write_.replace && std::filesystem::exists(lists.write_.list, ignored))
-      return Error{
-          ErrorCode::kDestinationExists,
-          printable(lists.write_.list.string()) + ": is there already; name another, or give --overwrite"};
+    if (Status status = manifest::check_place(lists.write_); !status)
+      return Error{status.error().code, "--write-manifest " + status.error().message};
   }
   return lists;
 }

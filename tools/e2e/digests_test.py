@@ -11,7 +11,7 @@ import zlib
 import pytest
 from harness import find_binaries, wait_until
 from partings import begin_long
-from transfers import (EXISTS, INTEGRITY, MIB, PARTIAL, USAGE, as_before, ended_session, finish, forget,
+from transfers import (EXISTS, INTEGRITY, MIB, PARTIAL, STORAGE, USAGE, as_before, ended_session, finish, forget,
                        make_file, refused)  # fmt: skip
 
 KINDS = ["adler32", "crc32c", "crc64", "blake3", "md5", "sha1", "sha256", "sha512"]
@@ -235,6 +235,8 @@ def test_a_tree_against_its_list(pair, tmp_path, push_it):
     assert code == PARTIAL, error
     found = {(one["problem"], one["name"]) for one in session["manifest"]["problems"]}
     assert {("differs", "run/large.bin"), ("differs", "run/sub/small7"), ("missing", "sub/small8"), ("extra", "run/new")} <= found
+    (linked,) = [one["reason"] for one in session["manifest"]["problems"] if one["name"] == "run/sub/hard"]
+    assert "hard link to a file that did not arrive" in linked
     assert (there / "sub/small7").read_bytes() == b"old" and not (there / "large.bin").exists()
     assert (there / "sub/small9").read_bytes() == (tree / "sub/small9").read_bytes()
 
@@ -259,6 +261,8 @@ def test_lists_that_are_none_are_refused_at_once(pair, tmp_path):
     refused(pair.a.sluice(*words, "--digest", "sha3"), USAGE, "sha3")
     refused(pair.a.sluice("send", source, "b:null:", "--digest", "md5"), USAGE, "null:")
     refused(pair.a.sluice(*words, "--write-manifest", listed), EXISTS, "list")
+    refused(pair.a.sluice(*words, "--write-manifest", tmp_path / "none/list"), STORAGE, "none/list")
+    refused(pair.a.sluice(*words, "--write-manifest", tmp_path), USAGE, "is a directory")
     refused(pair.a.sluice(*words, "--manifest", listed, "--detach"), USAGE, "--detach")
     assert list(pair.b.export().iterdir()) == []
     forget(source)

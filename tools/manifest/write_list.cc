@@ -36,16 +36,23 @@ class NewFile {
     if (fd_) ::unlinkat(folder_.get(), name_.c_str(), 0);
   }
 
-  Status open(bool replace) {
-    const std::filesystem::path folder = list_.has_parent_path() ? list_.parent_path() : ".";
+  // That there may be such a file: nothing is made.
+  Status look(bool replace) {
+    const std::filesystem::path folder = folder_path();
     if (!exports::valid_file_name(list_.filename().string()))
       return Error{ErrorCode::kUsage, base::printable(list_.string()) + ": no name of a file"};
     folder_.reset(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!folder_) return cannot("cannot be made");
+    if (::faccessat(folder_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return cannot("cannot be made");
     struct stat info {};
-    if (!replace && ::fstatat(folder_.get(), list_.filename().c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
-      return exists();
-    std::string name = (folder / ("." + list_.filename().string() + ".XXXXXX")).string();
+    if (::fstatat(folder_.get(), list_.filename().c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return {};
+    if (S_ISDIR(info.st_mode))
+      return Error{ErrorCode::kUsage, base::printable(list_.string()) + ": is a directory; name a file"};
+    return replace ? Status() : exists();
+  }
+  Status open(bool replace) {
+    if (Status status = look(replace); !status) return status;
+    std::string name = (folder_path() / ("." + list_.filename().string() + ".XXXXXX")).string();
     fd_.reset(::mkostemp(name.data(), O_CLOEXEC));
     if (!fd_) return cannot("cannot be made");
     name_ = std::filesystem::path(name).filename().string();
@@ -71,6 +78,7 @@ class NewFile {
   }
 
  private:
+  std::filesystem::path folder_path() const { return list_.has_parent_path() ? list_.parent_path() : "."; }
   Status flush() {
     if (!base::write_all(fd_.get(), waiting_.data(), waiting_.size())) return cannot("cannot be written");
     waiting_.clear();
@@ -212,6 +220,8 @@ class ListWriter {
 };
 
 }  // namespace
+
+Status check_place(const WriteOptions& options) { return NewFile(options.list).look(options.replace); }
 
 Status write_entries(const WriteOptions& options, std::vector<Entry> entries) {
   if (Status status = check_format(options.format, options.kinds); !status) return status;

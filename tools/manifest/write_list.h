@@ -28,6 +28,8 @@ struct Written {
   bool interrupted = false;
 };
 
+// That the list can be made at its place, as far as can be told before: nothing is written.
+Status check_place(const WriteOptions& options);
 // A list of what is known already, in the order of its names.
 Status write_entries(const WriteOptions& options, std::vector<Entry> entries);
 
