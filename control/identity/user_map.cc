@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include "control/identity/list_file.h"
 #include "control/identity/node_files.h"
@@ -110,6 +111,15 @@ UserMap::Verdict UserMap::judge(std::string_view node, std::string_view user) co
     return {.answer = Answer::kLocal, .local = local, .line = line.number};
   }
   return {.answer = named && !user.empty() ? Answer::kDenied : Answer::kAsToday};
+}
+
+std::vector<std::pair<std::string, size_t>> UserMap::named_here() const {
+  std::vector<std::pair<std::string, size_t>> all;
+  std::unordered_set<std::string_view> known{kSame, kDeny};
+  for (const Line& line : lines_) {
+    if (known.insert(line.local).second) all.emplace_back(line.local, line.number);
+  }
+  return all;
 }
 
 bool UserMap::has_lines_for(std::string_view node) const {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/error.h"
@@ -45,6 +46,8 @@ class UserMap {
   Verdict judge(std::string_view node, std::string_view user) const;
   bool has_lines_for(std::string_view node) const;
   size_t lines() const { return lines_.size(); }
+  // Users of this host whom a line names, with the number of the first such line, in the order of the lines.
+  std::vector<std::pair<std::string, size_t>> named_here() const;
   const std::string& origin() const { return origin_; }
 
  private:

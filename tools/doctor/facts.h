@@ -144,9 +144,10 @@ struct ExpiryFacts {
 
 // Of a node that users use as themselves.
 struct UsersFacts {
-  std::string helper_problem;  // why sluice-users did not answer; empty: it did
-  size_t map_lines = 0;        // of [control] users_map_file
-  std::string map_problem;     // why it is not usable; empty: it is, or there is none
+  std::string helper_problem;           // why sluice-users did not answer; empty: it did
+  size_t map_lines = 0;                 // of [control] users_map_file
+  std::string map_problem;              // why it is not usable; empty: it is, or there is none
+  std::vector<std::string> map_nobody;  // lines that make somebody a user who cannot be: which, and why
 };
 
 struct Facts {

@@ -1,12 +1,17 @@
 // Users of this host, and of peers, as the host has it.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "control/identity/user_map.h"
+#include "control/users/groups.h"
+#include "control/users/identity.h"
+#include "dataplane/base/text.h"
 #include "dataplane/base/unique_fd.h"
 #include "tools/doctor/gather.h"
 
@@ -26,6 +31,26 @@ int reason_of_silence(const std::filesystem::path& socket) {
   return 0;
 }
 
+constexpr size_t kUsersLookedAt = 1000;  // a directory of users on the network may be asked for each
+
+// Users whom the map names, and as whom no file can be opened.
+std::vector<std::string> nobody_in(const identity::UserMap& map, const config::Node& node) {
+  std::vector<std::string> all;
+  auto named = map.named_here();
+  named.resize(std::min(named.size(), kUsersLookedAt));
+  for (const auto& [name, line] : named) {
+    const Result<uid_t> uid = users::uid_of(name);
+    std::string why = "this host has no such user";
+    if (uid) {
+      const auto account = users::member(*uid, node.users_group, static_cast<uid_t>(node.users_uid_min));
+      if (account) continue;
+      why = account.error().message;
+    }
+    all.push_back(fmt::format("{}:{}: {}: {}", map.origin(), line, base::printable(name), why));
+  }
+  return all;
+}
+
 }  // namespace
 
 std::optional<UsersFacts> gather_users(const config::Node& node) {
@@ -35,7 +60,10 @@ std::optional<UsersFacts> gather_users(const config::Node& node) {
     facts.helper_problem = std::strerror(reason);
   if (node.users_map_file.empty()) return facts;
   const auto map = identity::UserMap::load(node.users_map_file);
-  if (map) facts.map_lines = (*map)->lines();
+  if (map) {
+    facts.map_lines = (*map)->lines();
+    facts.map_nobody = nobody_in(**map, node);
+  }
   if (!map) facts.map_problem = map.error().message;
   return facts;
 }

@@ -26,7 +26,13 @@ void check_users(const Facts& facts, std::vector<Finding>& out) {
                     facts.directory));
   }
   if (file.empty()) return;
-  if (users.map_problem.empty()) {
+  if (!users.map_nobody.empty()) {
+    const size_t more = users.map_nobody.size() - 1;
+    warn(out, "users map",
+         users.map_nobody.front() +
+             (more == 0 ? "" : fmt::format("; and {} more", base::counted(more, "line"))),
+         "make the user, add him to the group, or correct the line: whom it fits is refused until then");
+  } else if (users.map_problem.empty()) {
     pass(out, "users map",
          fmt::format("{} of {} say who of the peers' users is who here",
                      base::counted(users.map_lines, "line"), file));

@@ -50,6 +50,13 @@ TEST(Users, AMapThatIsWrongIsNamed) {
   EXPECT_EQ(bad.text, "/m:2: why");
 }
 
+TEST(Users, AMapThatMakesSomebodyAUserWhoCannotBeIsNoPass) {
+  const Finding bad =
+      found(with_users({.map_lines = 3, .map_nobody = {"/m:2: x: why", "/m:3: y: why"}}, "/m")).back();
+  EXPECT_EQ(bad.level, Level::kWarn);
+  EXPECT_EQ(bad.text, "/m:2: x: why; and 1 line more");
+}
+
 TEST(Users, WhatAStrangerMayNotSeeIsNotMissing) {
   Facts facts =
       with_users({.helper_problem = "Permission denied", .map_problem = "/m: Permission denied"}, "/m");

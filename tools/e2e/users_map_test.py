@@ -208,6 +208,15 @@ def test_without_sluice_users_nothing_is_opened(nodes, source):
     assert "1 line" in found["users map"]["text"] and str(nodes.map) in found["users map"]["text"]
 
 
+def test_a_map_that_makes_somebody_a_user_who_cannot_be_is_told(nodes):
+    nodes.write(f"{ADA}@a nobody-of-that-name\n")
+    found = {one["check"]: one for one in json.loads(nodes.b.sluice("doctor", "--json").stdout)["checks"]}
+    assert found["users map"]["level"] == "warn"
+    for word in (f"{nodes.map}:1: nobody-of-that-name", "no such user"):
+        assert word in found["users map"]["text"]
+    nodes.write(USUAL)
+
+
 def test_a_map_that_is_wrong_is_named_and_the_former_counts(nodes, source):
     result = nodes.send(ADA, source, "b:data/")
     assert result.returncode == 0, result.stderr
