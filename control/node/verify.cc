@@ -188,16 +188,28 @@ Result<ToVerify> files_to_verify(const transfer::Saved& saved) {
         fmt::format("session {}: the journal knows no file of it that could be verified", record.id)};
   }
   ToVerify all;
+  uint64_t not_arrived = 0;
   ObjectId object;
   for (const catalog::File& known : saved.files) {
     const ObjectId its = object++;
-    if (known.packed() || known.failed()) {
+    // The source is whole, and says nothing of the other node's copy.
+    const bool no_copy = record.role == transfer::Role::kSource && transfer::has_ended(record.state) &&
+                         known.state != catalog::FileState::kDone;
+    if (no_copy && !known.packed()) {
+      ++not_arrived;
+    } else if (known.packed() || known.failed()) {
       all.names_unchecked += known.names() - add_names_of_pack(saved, known, &all.files);
     } else if (!known.path.empty()) {
       all.files.push_back(file_to_verify(saved, its, known));
     }
   }
+  all.names_unchecked += not_arrived;
   if (!all.files.empty()) return all;
+  if (not_arrived != 0)
+    return Error{ErrorCode::kUsage,
+                 fmt::format("session {} has ended, and nothing of it that could be compared has arrived: "
+                             "'sluice session show' says why",
+                             record.id)};
   if (all.names_unchecked != 0)
     return Error{ErrorCode::kUsage,
                  fmt::format("session {}: the journal keeps no digest of its {}: small files travel in "

@@ -86,6 +86,24 @@ TEST_F(VerifyTest, AnExportThatHangsHoldsUpNeitherOthersNorWhoLeaves) {
   EXPECT_EQ(told.back().problem, "has 5 bytes, the journal knows 6");
 }
 
+// A source is as it was, whatever became of the session.
+TEST(FilesToVerify, AtTheSourceOfAFailedSessionThereIsNothingThatCouldBeBad) {
+  transfer::Saved saved;
+  saved.record = {.id = "abc", .role = transfer::Role::kSource, .state = transfer::RecordState::kFailed};
+  saved.record.legs.push_back({.agreement = {{.extent_bytes = 1U << 20}}});
+  saved.files = {{.shown = "/d/f", .path = "/d/f", .size_bytes = 5}};
+  const auto failed = files_to_verify(saved);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::kUsage);
+  EXPECT_NE(failed.error().message.find("has arrived"), std::string::npos) << failed.error().message;
+  saved.files.push_back(saved.files.front());
+  saved.files.back().state = catalog::FileState::kDone;
+  const auto partly = files_to_verify(saved);
+  ASSERT_TRUE(partly);
+  EXPECT_EQ(partly->files.size(), 1U);
+  EXPECT_EQ(partly->names_unchecked, 1U);
+}
+
 TEST_F(VerifyTest, WhatIsNeverReadIsNotCalledGood) {
   std::thread ends([this] { (void)pool_.settle(std::chrono::milliseconds(1)); });
   std::vector<VerifyProgress> told;
