@@ -259,9 +259,12 @@ Result<int> limit(const Context& context, const SessionFlags& flags) {
   if (!client) return client.error();
   const auto session = (*client)->limit(flags.id, rate_bps);
   if (!session) return session.error();
-  context.print(api::session_json(*session),
-                fmt::format("session {} sends at most {}\n", printable(flags.id),
-                            format_rate(static_cast<double>(session->rate_limit_bps()))));
+  const uint64_t most_bps = session->rate_limit_bps();
+  std::string text = fmt::format("session {} sends at most {}", printable(flags.id),
+                                 format_rate(static_cast<double>(most_bps)));
+  if (most_bps != 0 && (rate_bps == 0 || most_bps < rate_bps))
+    text += ", as was agreed when it began (--rate, [port] rate of either node)";
+  context.print(api::session_json(*session), text + "\n");
   return 0;
 }
 
