@@ -92,30 +92,14 @@ Result<Session> Client::prioritize(const std::string& id, int32_t priority) {
 }
 
 Result<std::string> Client::export_session(const ExportRequest& request) {
-  Call call(*stub_, std::nullopt);
   std::string bundle;
-  const Status status =
-      outcome(call.read(stub_->ExportSession(call.context(), request), [&bundle](const BundlePart& part) {
-        bundle += part.bytes();
-        return true;
-      }));
-  if (!status) return status.error();
+  if (const Status status = outcome(export_bundle(*stub_, request, &bundle)); !status) return status.error();
   return bundle;
 }
 
 Result<Session> Client::import_session(const std::string& bundle) {
-  constexpr size_t kPartBytes = 1 << 20;
-  Call call(*stub_, std::nullopt);
   Session session;
-  const auto writer = stub_->ImportSession(call.context(), &session);
-  bool open = true;
-  for (size_t at = 0; open && at < bundle.size(); at += kPartBytes) {
-    BundlePart part;
-    part.set_bytes(bundle.substr(at, kPartBytes));
-    open = writer->Write(part);
-  }
-  writer->WritesDone();
-  if (const Status status = outcome(call.end(writer->Finish())); !status) return status.error();
+  if (const Status status = outcome(import_bundle(*stub_, bundle, &session)); !status) return status.error();
   return session;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cpp/include/sluice/client.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <utility>
 
+#include "control/client/bundle.h"
 #include "control/client/requests.h"
 #include "control/client/watch.h"
 #include "control/client/way.h"
@@ -85,6 +88,27 @@ Status Session::prioritize(int32_t priority) const {
   return status_of(connection_->call(&Stub::PrioritizeSession, api::priority_of(id_, priority)));
 }
 
+std::string Session::export_to(const std::string& node, std::chrono::seconds within) const {
+  api::ExportRequest request;
+  request.set_id(id_);
+  request.set_to(node);
+  request.set_within_s(static_cast<uint32_t>(std::clamp<int64_t>(within.count(), 0, UINT32_MAX)));
+  std::string bundle;
+  if (const auto failure = api::export_bundle(connection_->stub(), request, &bundle))
+    throw error_of(*failure, connection_->socket());
+  return bundle;
+}
+
+Status Session::withdraw() const {
+  api::ExportRequest request;
+  request.set_id(id_);
+  request.set_withdraw(true);
+  std::string bundle;
+  if (const auto failure = api::export_bundle(connection_->stub(), request, &bundle))
+    throw error_of(*failure, connection_->socket());
+  return show();
+}
+
 // ---- a node ------------------------------------------------------------------------------------
 
 Node::Node(const std::string& directory)
@@ -126,5 +150,12 @@ Session Node::session(const std::string& id) const {
 }
 
 NodeStatus Node::show() const { return status_of(connection_->call(&Stub::Node, api::NodeRequest())); }
+
+Session Node::import_session(const std::string& bundle) const {
+  api::Session session;
+  if (const auto failure = api::import_bundle(connection_->stub(), bundle, &session))
+    throw error_of(*failure, connection_->socket());
+  return {connection_, session.id()};
+}
 
 }  // namespace sluice::client

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from harness import find_binaries, wait_until
 from harness.system import same_bytes
-from transfers import CANCELLED, CONFIGURATION, DAEMON, MIB, SOURCE, USAGE, forget, make_file, unharmed
+from transfers import CANCELLED, CONFIGURATION, DAEMON, MIB, SOURCE, UNTRUSTED, USAGE, forget, make_file, unharmed
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "cpp/examples"
 
@@ -75,6 +75,22 @@ def test_sessions_are_listed_limited_paused_waited_for_and_cancelled(programs, p
         _must(*one, "cancel")
         ended = _run(*one, "wait", "60")
         assert (ended.returncode, "cancelled" in ended.stderr) == (CANCELLED, True), ended.stderr
+
+
+def test_a_session_is_exported_and_withdrawn(programs, pair, tmp_path):
+    third = tmp_path / "third"
+    subprocess.run([find_binaries() / "sluice", "--node", third, "node", "init", "--name", "third"], check=True, capture_output=True)
+    pair.a.must("node", "trust", "third", third / "identity/cert.pem", "--address", "127.0.0.1:9")
+    with unharmed(pair):
+        session = pair.a.must("send", "memory:1000000000000", "b:null:", "--rate", "1G", "--detach").stdout.split()[-1]
+        one = [programs / "sessions", pair.a.directory, session]
+        wait_until(lambda: pair.a.json("session", "show", session)[1]["bytes_done"], 60, "data move")
+        bundle = subprocess.run([*one, "export", "third"], capture_output=True, timeout=120, check=True).stdout
+        assert "failed" in _must(*one, "show")
+        taken = subprocess.run([*one[:2], "import"], input=bundle, capture_output=True, timeout=120)
+        assert taken.returncode == UNTRUSTED and b"another node" in taken.stderr, taken.stderr
+        assert " paused " in _must(*one, "withdraw")
+        _must(*one, "cancel")
 
 
 def test_errors_are_those_of_the_command(programs, pair, tmp_path):

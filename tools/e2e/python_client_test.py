@@ -10,7 +10,8 @@ import subprocess
 import sys
 
 import pytest
-from harness.system import same_bytes
+from harness import Group, group_missing
+from harness.system import random_file, same_bytes
 from transfers import CONFIGURATION, DAEMON, MIB, PARTIAL, SOURCE, USAGE, forget, make_file
 
 CLIENT = pathlib.Path(__file__).resolve().parents[1] / "python"
@@ -115,6 +116,32 @@ def test_is_limited_paused_continued_and_cancelled(sluice, pair):
         with pytest.raises(sluice.SluiceError) as failed:
             session.wait(timeout_s=60)
         assert failed.value.name == "cancelled"
+
+
+def test_a_session_moves_to_another_node(sluice):
+    """alpha and gamma have one storage between them; beta is the other end."""
+    if (reason := group_missing()) is not None:
+        pytest.skip(reason)
+    with Group(["alpha", "gamma", "beta"], bytes_needed=1 << 28) as group:
+        site = group.base / "site"
+        for name in ("alpha", "gamma"):
+            group[name].add_export("site", site)
+            group[name].write_configuration()
+        group.start()
+        source = random_file(site / "work", 8 * MIB, seed=1)
+        with sluice.Node(group["alpha"].directory) as alpha, sluice.Node(group["gamma"].directory) as gamma:
+            session = alpha.send([source], "beta", "data/", sluice.Options(rate_bps=20_000_000))
+            next(now for now in session.watch() if now.bytes_done)
+            withdrawn = session.export_to("gamma")
+            assert session.export_to("gamma") == withdrawn
+            assert session.withdraw().state == sluice.api.Session.PAUSED
+            bundle = session.export_to("gamma")
+            with pytest.raises(sluice.SluiceError) as refused:
+                gamma.import_session(b"no bundle")
+            assert refused.value.code == USAGE
+            moved = gamma.import_session(bundle)
+            assert moved.id == session.id and moved.wait(timeout_s=100).peer == "beta"
+        assert same_bytes(source, group["beta"].export() / source.name)
 
 
 def test_names_of_the_other_node_are_listed_and_changed(sluice, pair):

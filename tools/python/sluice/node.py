@@ -21,6 +21,7 @@ from .state import State
 
 _CALL_S = 60  # as the command
 _FIRST_S, _BETWEEN_S, _STILL_S = 3.0, 5.0, 15.0  # as control/client/liveness.h
+_PART_BYTES = 1 << 20  # of a bundle
 _Path = Union[str, "os.PathLike[str]"]
 _Name = Union[str, bytes, "os.PathLike[Any]"]  # of the other node; there they are bytes
 
@@ -119,6 +120,18 @@ class Session:
         request = api.PriorityRequest(id=self.id, priority=priority)
         return self._node.call("PrioritizeSession", request, api.Session)
 
+    def export_to(self, node: str, within_s: int = 0) -> bytes:
+        """It ends here and goes on at another node of this site, over the same storage, which calls the peer within this
+        time (0: a day): `sluice session export`. What that node imports; said again, the same."""
+        request = api.ExportRequest(id=self.id, to=node, within_s=within_s)
+        return b"".join(part.bytes for part in self._node.stream("ExportSession", request, api.BundlePart))
+
+    def withdraw(self) -> api.Session:
+        """It is to go on here after all: paused."""
+        for _part in self._node.stream("ExportSession", api.ExportRequest(id=self.id, withdraw=True), api.BundlePart):
+            pass
+        return self.show()
+
     def verify(self) -> Iterator[api.VerifyProgress]:
         """Reads its files at this node back; the last message of each file has `done`, and `good` or a `problem`."""
         return self._node.stream("VerifySession", api.SessionRef(id=self.id), api.VerifyProgress)
@@ -190,6 +203,14 @@ class Node:
         found = self.call("ShowSession", api.SessionRef(id=id), api.Session)
         return Session(self, found.id)
 
+    def import_session(self, bundle: bytes) -> Session:
+        """What `export_to` of a session of another node has returned: that session goes on here."""
+        ask = self._channel.stream_unary("/sluice.api.Control/ImportSession",
+                                         request_serializer=api.BundlePart.SerializeToString,
+                                         response_deserializer=api.Session.FromString)  # fmt: skip
+        parts = (api.BundlePart(bytes=bundle[at : at + _PART_BYTES]) for at in range(0, len(bundle), _PART_BYTES))
+        return Session(self, self._answer(ask.future(parts)).id)
+
     def show(self) -> api.NodeReply:
         return self.call("Node", api.NodeRequest(), api.NodeReply)
 
@@ -240,7 +261,9 @@ class Node:
         ask = self._channel.unary_unary(f"/sluice.api.{service}/{method}",
                                         request_serializer=type(request).SerializeToString,
                                         response_deserializer=reply.FromString)  # fmt: skip
-        answer = ask.future(request, timeout=timeout_s)
+        return self._answer(ask.future(request, timeout=timeout_s))
+
+    def _answer(self, answer: Any) -> Any:
         with contextlib.closing(self._liveness(answer)) as liveness:
             try:
                 return answer.result()

@@ -134,6 +134,12 @@ class SLUICE_CLIENT_API Session {
   Status limit(uint64_t rate_bps) const;      // the most that it may send from now on; 0: no own limit
   Status prioritize(int32_t priority) const;  // among those that wait for their turn: -100 to 100
 
+  // The session ends here, and goes on at another node of this site, over the same storage, which calls the
+  // peer within this time (0: a day): `sluice session export`. The answer is what that node imports. It
+  // waits until the session has let go of its files, a minute at most. Said again, it is the same.
+  std::string export_to(const std::string& node, std::chrono::seconds within = {}) const;
+  Status withdraw() const;  // it is to go on here after all: paused
+
  private:
   friend class Node;
   Session(std::shared_ptr<const Connection> connection, std::string id);
@@ -163,6 +169,8 @@ class SLUICE_CLIENT_API Node {
   // By its id, or as much of it as tells it from the others. Throws Error (2, usage) if there is none.
   Session session(const std::string& id) const;
   NodeStatus show() const;
+  // What Session::export_to() of another node has returned: that session goes on here.
+  Session import_session(const std::string& bundle) const;
 
  private:
   std::shared_ptr<const Connection> connection_;
