@@ -116,10 +116,31 @@ void happens_at(const Scene& scene, const Beginning& beginning, const Happening&
   expect_an_end(world, happening.then, beginning.began);
 }
 
+void happens_throughout(const Scene& scene, const std::vector<Happening>& happenings,
+                        const std::vector<Beginning>& beginnings) {
+  auto* const before = std::signal(SIGABRT, name_case);
+  for (const Beginning& beginning : beginnings) {
+    World whole(scene);
+    beginning.prepare(whole);
+    const size_t before_it = whole.answers;
+    whole.start();
+    for (const Happening& happening : happenings) {
+      for (size_t n = 0; n < whole.answers - before_it; ++n) {
+        for (const Late late : {Late::kOne, Late::kAll, Late::kAllReversed}) {
+          // In order: as of one leg and list.
+          if (late == Late::kAll && (scene.grows != 0 || scene.legs > 1)) continue;
+          happens_at(scene, beginning, happening, n, late);
+          if (testing::Test::HasFailure()) return;
+        }
+      }
+    }
+  }
+  (void)std::signal(SIGABRT, before);
+}
+
 void happens_everywhere(const std::vector<Happening>& happenings, const std::vector<Beginning>& beginnings,
                         std::vector<uint64_t> sizes = {3 * kExtent, 100, 0}, bool packs = false,
                         size_t grows = 0, bool bare_end = false, uint32_t legs = 1) {
-  auto* const before = std::signal(SIGABRT, name_case);
   for (const Scene& each : every_scene()) {
     Scene scene = hurried(each, sizes);
     scene.suspect = !scene.initiator;  // as a source it reads all of it again
@@ -127,23 +148,9 @@ void happens_everywhere(const std::vector<Happening>& happenings, const std::vec
     scene.grows = grows;
     scene.bare_end = bare_end;
     scene.legs = legs;
-    for (const Beginning& beginning : beginnings) {
-      World whole(scene);
-      beginning.prepare(whole);
-      const size_t before_it = whole.answers;
-      whole.start();
-      for (const Happening& happening : happenings) {
-        for (size_t n = 0; n < whole.answers - before_it; ++n) {
-          for (const Late late : {Late::kOne, Late::kAll, Late::kAllReversed}) {
-            if (late == Late::kAll && (grows != 0 || legs > 1)) continue;  // in order: as of one leg and list
-            happens_at(scene, beginning, happening, n, late);
-            if (testing::Test::HasFailure()) return;
-          }
-        }
-      }
-    }
+    happens_throughout(scene, happenings, beginnings);
+    if (testing::Test::HasFailure()) return;
   }
-  (void)std::signal(SIGABRT, before);
 }
 
 void happens_everywhere(const std::vector<Happening>& happenings) {
@@ -156,6 +163,13 @@ TEST(AtEachPoint, OfATreeTheSameMayBe) {
   std::vector<Happening> happenings = what_operators_do();
   for (Happening& each : what_becomes_of_machines()) happenings.push_back(std::move(each));
   happens_everywhere(happenings, beginnings(), {3 * kExtent, 100, 200}, true);
+}
+TEST(AtEachPoint, OfAnOfferThatTheCallBroughtTheSameMayBe) {
+  std::vector<Happening> happenings = what_operators_do();
+  for (Happening& each : what_becomes_of_machines()) happenings.push_back(std::move(each));
+  for (Happening& each : what_peers_say()) happenings.push_back(std::move(each));
+  happens_throughout(hurried({.role = Role::kSource, .opened = true}, {3 * kExtent, 100}), happenings,
+                     {beginnings().front()});
 }
 TEST(AtEachPoint, WhileAListGrowsTheSameMayBe) {
   std::vector<Happening> happenings = what_operators_do();
