@@ -1,12 +1,10 @@
 // The daemons of a node as the kernel sees them, and who asks.
 // SPDX-License-Identifier: Apache-2.0
-#include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -14,6 +12,7 @@
 
 #include "control/client/way.h"
 #include "dataplane/base/unique_fd.h"
+#include "tools/doctor/accounts.h"
 #include "tools/doctor/gather.h"
 
 namespace sluice::doctor {
@@ -47,12 +46,8 @@ uint64_t limit_in(const std::string& line, std::string_view name) {
 }
 
 std::string user_name(uid_t uid) {
-  std::array<char, 4096> room{};
-  passwd entry{};
-  passwd* found = nullptr;
-  if (::getpwuid_r(uid, &entry, room.data(), room.size(), &found) == 0 && found != nullptr)
-    return entry.pw_name;
-  return std::to_string(uid);
+  const std::optional<Account> account = account_of(uid);
+  return account ? account->name : std::to_string(uid);
 }
 
 }  // namespace

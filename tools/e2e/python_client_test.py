@@ -132,14 +132,14 @@ def test_a_session_moves_to_another_node(sluice):
         with sluice.Node(group["alpha"].directory) as alpha, sluice.Node(group["gamma"].directory) as gamma:
             session = alpha.send([source], "beta", "data/", sluice.Options(rate_bps=20_000_000))
             next(now for now in session.watch() if now.bytes_done)
-            withdrawn = session.export_to("gamma")
-            assert session.export_to("gamma") == withdrawn
-            assert session.withdraw().state == sluice.api.Session.PAUSED
             bundle = session.export_to("gamma")
+            assert session.export_to("gamma") == bundle
             with pytest.raises(sluice.SluiceError) as refused:
                 gamma.import_session(b"no bundle")
             assert refused.value.code == USAGE
             moved = gamma.import_session(bundle)
+            with pytest.raises(sluice.SluiceError):
+                gamma.session(session.id).withdraw()  # it is here
             assert moved.id == session.id and moved.wait(timeout_s=100).peer == "beta"
         assert same_bytes(source, group["beta"].export() / source.name)
 

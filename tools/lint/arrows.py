@@ -88,7 +88,7 @@ ARROWS = {
     "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/client", "control/digests", "control/hash", "control/proto", "control/identity", "control/metrics",
                          "control/names", "control/receipt", "control/selection", "control/site", "tools/doctor", "tools/fleet", "tools/fleet/plan", "tools/manifest", "tools/unattended"},
     "tools/manifest": {"dataplane/base", "control/digests", "control/exports", "control/hash"},
-    "tools/doctor": _BASE | {"control/client", "control/identity", "control/users"},
+    "tools/doctor": _BASE | {"control/client", "control/identity"},
     "tools": None,  # anything
     "perf": None,
 }  # fmt: skip
