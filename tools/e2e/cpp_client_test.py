@@ -79,7 +79,7 @@ def test_sessions_are_listed_limited_paused_waited_for_and_cancelled(programs, p
 
 def test_a_session_is_exported_and_withdrawn(programs, pair, tmp_path):
     third = tmp_path / "third"
-    subprocess.run([find_binaries() / "sluice", "--node", third, "node", "init", "--name", "third"], check=True, capture_output=True)
+    subprocess.run([find_binaries() / "sluice", "node", "init", third, "--name", "third"], check=True, capture_output=True)
     pair.a.must("node", "trust", "third", third / "identity/cert.pem", "--address", "127.0.0.1:9")
     with unharmed(pair):
         session = pair.a.must("send", "memory:1000000000000", "b:null:", "--rate", "1G", "--detach").stdout.split()[-1]
