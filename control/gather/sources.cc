@@ -299,8 +299,12 @@ Result<std::optional<Found>> find(const exports::Exports& exports, const std::st
     if (Status status = names.note((*tree)->name, (*tree)->path); !status) return status.error();
     return std::optional<Found>(std::move(**tree));
   }
-  if (choice.names() != nullptr)
-    return usage(base::printable(path) + ": is no directory, and a list of names is of one");
+  if (choice.names() != nullptr) {
+    // It may be a directory that only its caller may look into.
+    const auto file = exports.open_source(path.substr(0, path.find_last_not_of('/') + 1));
+    return file ? usage(base::printable(path) + ": is no directory, and a list of names is of one")
+                : file.error();
+  }
   if (!choice.filter().takes(catalog::last_name(path), false)) return std::optional<Found>();
   Result<exports::SourceFile> opened = exports.open_source(path);
   if (!opened) return opened.error();

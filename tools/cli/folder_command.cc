@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <variant>
 
 #include "control/client/requests.h"
+#include "dataplane/base/config/config.h"
 #include "tools/cli/app.h"
 #include "tools/cli/folder_watch.h"
 #include "tools/cli/format.h"
@@ -121,6 +123,27 @@ Result<FolderPlan> folder_plan_of(const Context& context, const FolderFlags& fla
   return plan;
 }
 
+// Outside the exports the node opens single files only. Where its configuration cannot be read here, the node
+// says so itself, of the first file.
+Status check_export(const Context& context, const std::filesystem::path& folder) {
+  const auto directory = context.existing_node_directory();
+  if (!directory) return {};
+  const auto node = config::load(*directory);
+  if (!node) return {};
+  const bool inside = std::ranges::any_of(node->exports, [&folder](const config::Export& each) {
+    std::error_code problem;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(each.path, problem);
+    const std::filesystem::path& root = problem ? each.path : real;
+    return std::mismatch(root.begin(), root.end(), folder.begin(), folder.end()).first == root.end();
+  });
+  if (inside) return {};
+  return Error{
+      ErrorCode::kOutsideExports,
+      fmt::format("{}: is in no export of this node; watch a directory of one, or make an export of it "
+                  "in node.toml",
+                  printable(folder.string()))};
+}
+
 Result<int> watch_it(const Context& context, const FolderFlags& flags) {
   if (flags.transfer.paths.size() != 2) return usage("give a directory of this host, and NODE:PATH");
   std::error_code problem;
@@ -131,6 +154,7 @@ Result<int> watch_it(const Context& context, const FolderFlags& flags) {
                  fmt::format("{}: {}", printable(flags.transfer.paths[0]), problem.message())};
   Result<Folder> folder = Folder::open(path);
   if (!folder) return folder.error();
+  if (Status inside = check_export(context, path); !inside) return inside.error();
   Result<FolderPlan> plan = folder_plan_of(context, flags, *folder);
   if (!plan) return plan.error();
   return watch_folder(context, std::move(*folder), std::move(*plan));

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from harness.system import wait_until
-from transfers import MIB, UNTRUSTED, USAGE, ended_session, forget, refused
+from transfers import MIB, OUTSIDE, UNTRUSTED, USAGE, ended_session, forget, refused
 
 _LIMIT_S = 60
 _QUIET = "1s"
@@ -190,6 +190,8 @@ def test_what_cannot_be_is_said_at_once(watched, tmp_path):
         return watched.pair.a.sluice("watch", watched.source, f"{peer}:data/x", "--state", watched.state, *options)
 
     refused(attempt(peer="nobody"), UNTRUSTED, "nobody")
+    outside = watched.pair.a.sluice("watch", tmp_path, "b:data/x", "--state", watched.state)
+    refused(outside, OUTSIDE, str(tmp_path), "export")
     refused(attempt("--then", "burn"), USAGE, "burn", "keep, remove or move:DIR")
     refused(attempt("--quiet-time", "soon"), USAGE, "soon")
     refused(attempt("--receipts", tmp_path / "none"), USAGE, "none")
