@@ -32,7 +32,6 @@ catalog::File file_of(const std::string& path, const exports::SourceFile& opened
   return {.name = opened.name,
           .shown = opened.path,
           .path = path,
-          .peer_path = {},
           .size_bytes = opened.size,
           .mode = opened.mode,
           .mtime_ns = opened.mtime_ns,
@@ -66,8 +65,7 @@ Error too_many(size_t files) {
 
 constexpr uint64_t kTiB = 1ULL << 40;
 
-// Told before a peer is called, or anything is made that grows with the number of bytes: a sparse file may
-// say any size.
+// Told before anything is made that grows with the number of bytes: a sparse file may say any size.
 Error too_large(const std::string& shown, uint64_t bytes) {
   return {
       ErrorCode::kResources,
@@ -299,8 +297,7 @@ Result<std::optional<Found>> find(const exports::Exports& exports, const std::st
     if (Status status = names.note((*tree)->name, (*tree)->path); !status) return status.error();
     return std::optional<Found>(std::move(**tree));
   }
-  if (choice.names() != nullptr) {
-    // It may be a directory that only its caller may look into.
+  if (choice.names() != nullptr) {  // it may be a directory that only its caller may look into
     const auto file = exports.open_source(path.substr(0, path.find_last_not_of('/') + 1));
     return file ? usage(base::printable(path) + ": is no directory, and a list of names is of one")
                 : file.error();
