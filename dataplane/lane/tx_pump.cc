@@ -12,6 +12,7 @@ namespace sluice::lane {
 
 bool TxSide::pump(uint64_t now_ns) {
   drain();
+  on_pace_ = false;
   if (flows_.empty()) return false;
   bool busy = compress_next(now_ns);
   const auto count = static_cast<uint32_t>(flows_.size());
@@ -49,6 +50,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   for (uint32_t n = 0; n < net::kBurst; ++n) {
     if (!flow.pacing.pacer.ready(n == 0 ? horizon_ns - batch_ns : horizon_ns)) {
       add(flow.slot.state.blocked_pacing_ns, n == 0 ? idle_ns : 0);
+      on_pace_ = true;
       break;
     }
     const uint64_t leaves_ns =

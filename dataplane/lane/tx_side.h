@@ -92,6 +92,8 @@ class TxSide {
 
   // Reads ahead and sends what the pacers allow. True when anything was done.
   bool pump(uint64_t now_ns);
+  // In that turn a flow sent all that was due by its rate.
+  bool on_pace() const { return on_pace_; }
   // When something is next due (pacing, probe), for the idle sleep.
   uint64_t next_due_ns(uint64_t now_ns) const;
   bool has_flows() const { return !flows_.empty(); }
@@ -235,6 +237,7 @@ class TxSide {
   Compressing compressing_;
   TimedStep timed_step_;
   coding::CompressSpeed compress_speed_;
+  bool on_pace_ = false;
   uint32_t first_flow_ = 0;  // goes round, so that each flow is the first one now and then
 };
 

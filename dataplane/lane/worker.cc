@@ -64,7 +64,7 @@ void Worker::run() {
     if (clock_.partings() > counted(Counter::clock_partings)) [[unlikely]]
       resources_.count(Counter::clock_partings);
     if (datagrams_->another_core_reads())
-      store_choice_.turn(counted(Counter::tx_bytes) - sent_before, now_ns - previous_ns);
+      store_choice_.turn(counted(Counter::tx_bytes) - sent_before, now_ns - previous_ns, tx_.on_pace());
     if (now_ns - previous_ns > longest_ns.load(std::memory_order_relaxed))
       set(longest_ns, now_ns - previous_ns);
     if (busy || now_ns - previous_ns > kCoreTakenNs) resources_.count(Counter::busy_ns, now_ns - previous_ns);

@@ -6,6 +6,7 @@
 #include <openssl/evp.h>
 
 #include "dataplane/base/check.h"
+#include "dataplane/seal/vaes.h"
 
 namespace sluice::seal {
 namespace {
@@ -38,19 +39,40 @@ const gcm_key_data* key_of(const uint8_t* schedule) {
   return reinterpret_cast<const gcm_key_data*>(schedule);
 }
 
+const VaesKey& vaes_key_of(const uint8_t* schedule) { return *reinterpret_cast<const VaesKey*>(schedule); }
+
 EVP_CIPHER_CTX* context(void* one) { return static_cast<EVP_CIPHER_CTX*>(one); }
 
 }  // namespace
 
-GcmEngine best_gcm_engine() { return ipsec_mb().usable ? GcmEngine::kIpsecMb : GcmEngine::kOpenSsl; }
+bool gcm_engine_runs(GcmEngine engine) {
+  switch (engine) {
+    case GcmEngine::kIpsecMb:
+      return ipsec_mb().usable;
+    case GcmEngine::kVaes:
+      return vaes_runs_here();
+    case GcmEngine::kOpenSsl:
+      return true;
+  }
+  return false;
+}
 
 const char* gcm_engine_name(GcmEngine engine) {
-  return engine == GcmEngine::kIpsecMb ? "ipsec-mb" : "openssl";
+  switch (engine) {
+    case GcmEngine::kIpsecMb:
+      return "ipsec-mb";
+    case GcmEngine::kVaes:
+      return "vaes";
+    case GcmEngine::kOpenSsl:
+      return "openssl";
+  }
+  return "";
 }
 
 GcmKey::GcmKey(GcmEngine engine) : engine_(engine) {
   static_assert(sizeof(gcm_key_data) <= kScheduleBytes && alignof(gcm_key_data) <= 64);
-  if (engine_ == GcmEngine::kIpsecMb) return;
+  static_assert(sizeof(VaesKey) <= kScheduleBytes && alignof(VaesKey) <= 64);
+  if (engine_ != GcmEngine::kOpenSsl) return;
   sealing_ = EVP_CIPHER_CTX_new();
   opening_ = EVP_CIPHER_CTX_new();
   CHECK(sealing_ != nullptr && opening_ != nullptr, "there is memory for the contexts of a key");
@@ -74,6 +96,9 @@ void GcmKey::set(Cipher cipher, std::span<const uint8_t> key) {
     }
     return;
   }
+  if (engine_ == GcmEngine::kVaes) {
+    return vaes_set(reinterpret_cast<VaesKey*>(schedule_.data()), cipher, key.data());
+  }
   const EVP_CIPHER* const kind = cipher == Cipher::kAes128Gcm ? EVP_aes_128_gcm() : EVP_aes_256_gcm();
   const bool good = EVP_EncryptInit_ex(context(sealing_), kind, nullptr, key.data(), nullptr) == 1 &&
                     EVP_DecryptInit_ex(context(opening_), kind, nullptr, key.data(), nullptr) == 1;
@@ -88,6 +113,9 @@ void GcmKey::seal(const uint8_t* iv, std::span<const uint8_t> aad, std::span<con
     const auto call = cipher_ == Cipher::kAes128Gcm ? mb->gcm128_enc : mb->gcm256_enc;
     return call(key_of(schedule_.data()), &state, out, in.data(), in.size(), iv, aad.data(), aad.size(), tag,
                 kTagBytes);
+  }
+  if (engine_ == GcmEngine::kVaes) {
+    return vaes_seal(vaes_key_of(schedule_.data()), cipher_, iv, aad, in, out, tag);
   }
   EVP_CIPHER_CTX* const c = context(sealing_);
   int bytes = 0;
@@ -109,6 +137,11 @@ bool GcmKey::open(const uint8_t* iv, std::span<const uint8_t> aad, std::span<con
     const auto call = cipher_ == Cipher::kAes128Gcm ? mb->gcm128_dec : mb->gcm256_dec;
     call(key_of(schedule_.data()), &state, out, in.data(), in.size(), iv, aad.data(), aad.size(), right,
          kTagBytes);
+    return CRYPTO_memcmp(right, tag, kTagBytes) == 0;
+  }
+  if (engine_ == GcmEngine::kVaes) {
+    uint8_t right[kTagBytes];
+    vaes_open(vaes_key_of(schedule_.data()), cipher_, iv, aad, in, out, right);
     return CRYPTO_memcmp(right, tag, kTagBytes) == 0;
   }
   EVP_CIPHER_CTX* const c = context(opening_);

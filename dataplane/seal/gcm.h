@@ -1,7 +1,8 @@
 // AES-GCM (NIST SP 800-38D) of whole chunks, from one place in memory to another: the cipher is the copy.
 //
-// By libipsec-mb's single-shot calls where the CPU has AES and carry-less multiplication, else by OpenSSL;
-// chosen once, when the process asks first. Both give the same bytes.
+// By one of three engines, which all give the same bytes: libipsec-mb's single-shot calls, code of ours for
+// VAES on 256 bits (vaes.h), or OpenSSL where the CPU has no AES. The quickest is found by a measurement
+// (gcm_choice.h).
 //
 // Hot, except set(), and pure; a key is used by one thread at a time. Its memory is wiped when it goes, and
 // ought to lie in SecretBox (secret_box.h); what OpenSSL keeps lies in its own memory, which it wipes.
@@ -20,9 +21,11 @@ constexpr size_t key_bytes(Cipher cipher) { return cipher == Cipher::kAes128Gcm 
 inline constexpr size_t kIvBytes = 12;
 inline constexpr size_t kTagBytes = 16;
 
-enum class GcmEngine : uint8_t { kIpsecMb, kOpenSsl };
-GcmEngine best_gcm_engine();
-const char* gcm_engine_name(GcmEngine engine);  // "ipsec-mb", "openssl"
+enum class GcmEngine : uint8_t { kIpsecMb, kVaes, kOpenSsl };
+inline constexpr std::array kGcmEngines = {GcmEngine::kIpsecMb, GcmEngine::kVaes, GcmEngine::kOpenSsl};
+bool gcm_engine_runs(GcmEngine engine);         // on this CPU
+const char* gcm_engine_name(GcmEngine engine);  // "ipsec-mb", "vaes", "openssl"
+GcmEngine best_gcm_engine();                    // gcm_choice.h
 
 class GcmKey {
  public:
@@ -41,7 +44,7 @@ class GcmKey {
             const uint8_t* tag) const;
 
  private:
-  // The expanded key of libipsec-mb, whose header is too large to be included by all.
+  // The expanded key: libipsec-mb's, whose header is too large to be included by all, or a VaesKey.
   static constexpr size_t kScheduleBytes = 1024;
   alignas(64) std::array<uint8_t, kScheduleBytes> schedule_{};
   void* sealing_ = nullptr;  // EVP_CIPHER_CTX, of OpenSSL

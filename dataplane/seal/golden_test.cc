@@ -8,6 +8,7 @@
 #include "dataplane/base/documented_for_test.h"
 #include "dataplane/core/compressed.h"
 #include "dataplane/core/status.h"
+#include "dataplane/seal/engine_for_test.h"
 #include "dataplane/seal/seal.h"
 
 namespace sluice::seal {
@@ -29,8 +30,8 @@ Secret documented_secret() {
   return secret;
 }
 
-// Sealed by either engine, and opened again: what is documented must come of all.
-class Golden : public testing::TestWithParam<GcmEngine> {
+// Sealed by each engine, and opened again: what is documented must come of all.
+class Golden : public EveryEngine {
  protected:
   Bytes sealed(Protection protection, CrcKind kind, wire::Header header, const Bytes& payload) {
     header.length = static_cast<uint32_t>(payload.size());
@@ -54,10 +55,7 @@ class Golden : public testing::TestWithParam<GcmEngine> {
 
   std::unique_ptr<Scratch> scratch_ = std::make_unique<Scratch>();
 };
-INSTANTIATE_TEST_SUITE_P(Engines, Golden, testing::Values(GcmEngine::kIpsecMb, GcmEngine::kOpenSsl),
-                         [](const auto& each) {
-                           return std::string(each.param == GcmEngine::kIpsecMb ? "IpsecMb" : "OpenSsl");
-                         });
+INSTANTIATE_TEST_SUITE_P(Engines, Golden, testing::ValuesIn(kGcmEngines), engine_test_name);
 
 wire::Header header_of(Type type, uint64_t tx_seq, uint64_t send_time_ns, uint32_t done_seen,
                        uint32_t statuses_heard) {

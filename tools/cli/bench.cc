@@ -34,6 +34,8 @@ double lost_percent(const BenchInterval& interval) {
 BenchMeter::Point BenchMeter::point_of(const api::Session& session) {
   Point point{.at_s = session.data_elapsed_s(),
               .bytes = session.bytes_done(),
+              .sent_bytes = session.bytes_sent() +
+                            (api::datagrams_sent(session) - session.chunks()) * session.chunk_bytes(),
               .chunks = api::datagrams_sent(session),
               .retransmits = session.retransmits(),
               .lost = session.lost(),
@@ -47,6 +49,7 @@ BenchInterval BenchMeter::between(const Point& from, const Point& until) {
   BenchInterval interval{.from_s = from.at_s,
                          .until_s = until.at_s,
                          .bytes = more(until.bytes, from.bytes),
+                         .sent_bytes = more(until.sent_bytes, from.sent_bytes),
                          .chunks = more(until.chunks, from.chunks),
                          .retransmits = more(until.retransmits, from.retransmits),
                          .lost = more(until.lost, from.lost),
@@ -73,6 +76,7 @@ std::vector<BenchInterval> BenchMeter::see(const api::Session& session) {
   // A session that has ended has no lanes any more.
   if (point.lane_bytes.empty()) point.lane_bytes = now_.lane_bytes;
   now_ = std::move(point);
+  if (moving_from_.chunks == 0) moving_from_ = now_;
   if (!counts() && now_.at_s >= times_.omit_s) {
     const BenchInterval omitted = close();
     counted_from_ = now_;

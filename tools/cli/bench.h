@@ -24,6 +24,7 @@ struct BenchInterval {
   double from_s = 0;
   double until_s = 0;
   uint64_t bytes = 0;        // that stand at the destination
+  uint64_t sent_bytes = 0;   // payload that left, first or again
   uint64_t chunks = 0;       // sent, and sent again
   uint64_t retransmits = 0;  // of them
   uint64_t lost = 0;
@@ -47,11 +48,16 @@ class BenchMeter {
   bool over() const;
   // All that counts; what was omitted where there is nothing else.
   BenchInterval total() const { return between(counted_from_, now_); }
+  // Of that, all since the first news of data.
+  BenchInterval moving() const {
+    return between(counted_from_.at_s < moving_from_.at_s ? moving_from_ : counted_from_, now_);
+  }
 
  private:
   struct Point {
     double at_s = 0;
     uint64_t bytes = 0;
+    uint64_t sent_bytes = 0;
     uint64_t chunks = 0;
     uint64_t retransmits = 0;
     uint64_t lost = 0;
@@ -67,6 +73,7 @@ class BenchMeter {
   const uint64_t stop_bytes_;
   Point begun_;         // of the interval that is open
   Point counted_from_;  // what came before does not count
+  Point moving_from_;
   Point now_;
 };
 

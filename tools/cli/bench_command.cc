@@ -19,6 +19,7 @@
 #include "dataplane/base/counted.h"
 #include "tools/cli/app.h"
 #include "tools/cli/bench.h"
+#include "tools/cli/bench_pace.h"
 #include "tools/cli/canceller.h"
 #include "tools/cli/connect.h"
 #include "tools/cli/follow.h"
@@ -61,6 +62,7 @@ struct Way {
 
 struct Measured {
   BenchInterval total;
+  std::optional<BenchPace> pace;  // of a rate that was asked for, at the node that sends
   std::vector<BenchInterval> intervals;
   api::Session session;  // how it ended
   bool over = false;     // this command ended it, since all was measured
@@ -128,8 +130,12 @@ Status check(BenchFlags& flags) {
 class Bench {
  public:
   Bench(const Context& context, std::shared_ptr<api::Client> client, Canceller& canceller,
-        const BenchTimes& times)
-      : context_(context), client_(std::move(client)), canceller_(canceller), times_(times) {}
+        const BenchFlags& flags)
+      : context_(context),
+        client_(std::move(client)),
+        canceller_(canceller),
+        times_(flags.times),
+        ipv6_(flags.transfer.ipv6) {}
 
   Result<Measured> measure(const Way& way) {
     const Result<std::string> id = client_->begin(way.request);
@@ -151,6 +157,10 @@ class Bench {
     keep(meter.see(*session));
     keep(meter.finish());
     measured.total = meter.total();
+    if (way.sends()) {
+      const auto& options = std::get<api::SendRequest>(way.request).options();
+      measured.pace = bench_pace(meter.moving(), options.rate_bps(), ipv6_);
+    }
     measured.over = meter.over();
     measured.session = std::move(*session);
     if (const Status ended = end(way, *id, measured.session); !ended) return ended.error();
@@ -195,6 +205,7 @@ class Bench {
   const std::shared_ptr<api::Client> client_;
   Canceller& canceller_;
   const BenchTimes times_;
+  const bool ipv6_;  // IPv4 is what is meant otherwise
   std::mutex mutex_;
 };
 
@@ -220,6 +231,7 @@ std::string total_text(const Way& way, const Measured& measured) {
                       base::counted(session.lanes(), "lane"), session.chunk_bytes(), session.crc(),
                       session.protection(), session.rate_mode(),
                       printable(session.id().substr(0, kShortIdBytes)));
+  if (measured.pace) text += pace_line(*measured.pace);
   const std::string cause = bottleneck_text(session.bottleneck());
   text += "    limited by: " + (cause.empty() ? "nothing that can be named" : cause);
   for (const std::string& line : session.bottleneck().evidence()) text += "; " + printable(line);
@@ -262,6 +274,7 @@ api::Json result_json(const BenchFlags& flags, const std::vector<Way>& ways,
     end["sum_received" + suffix] = bench_sum(measured[i].total, sender);
     end["limited_by" + suffix] = api::bottleneck_json(session.bottleneck());
     end["session" + suffix] = session.id();
+    if (measured[i].pace) end["pacing" + suffix] = pace_json(*measured[i].pace);
   }
   return {{"schema", "sluice.bench.v1"},
           {"start", start_json(flags, measured)},
@@ -294,7 +307,7 @@ Result<int> bench(const Context& context, BenchFlags flags) {
   auto connected = connect_to_node(context.node_directory());
   if (!connected) return connected.error();
   if (!context.json) context.environment.out << head_text(flags, ways) << std::flush;
-  Bench bench(context, std::move(*connected), canceller, flags.times);
+  Bench bench(context, std::move(*connected), canceller, flags);
   std::vector<std::optional<Result<Measured>>> results(ways.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < ways.size(); ++i)

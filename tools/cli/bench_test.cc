@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/bench.h"
 
+#include "tools/cli/bench_pace.h"
 #include "tools/cli/cli_fixture_for_test.h"
 
 namespace sluice::cli {
@@ -75,6 +76,38 @@ TEST(BenchMeter, AnEndedSessionKeepsWhatItsLanesHad) {
 
 TEST(BenchMeter, NoTimeIsNoRate) { EXPECT_EQ(BenchMeter({}, 0).total().rate_bps(), 0); }
 
+// 1,000 payloads of 8192 bytes are 8,330,000 on the wire; IPv6 has 20 more around each.
+TEST(BenchPace, CountsWhatThePacerCounts) {
+  const BenchInterval moving{
+      .from_s = 1, .until_s = 2, .sent_bytes = 8'192'000, .chunks = 1000, .lane_bytes = {}};
+  const auto pace = bench_pace(moving, 66'640'000, false);
+  ASSERT_TRUE(pace);
+  EXPECT_DOUBLE_EQ(pace->wire_bps, 66'640'000);
+  EXPECT_TRUE(pace->held());
+  EXPECT_DOUBLE_EQ(bench_pace(moving, 66'640'000, true)->wire_bps, 66'800'000);
+  EXPECT_TRUE(bench_pace(moving, 66'900'000, false)->held());
+  EXPECT_FALSE(bench_pace(moving, 67'000'000, false)->held());
+  EXPECT_FALSE(bench_pace(moving, 66'300'000, false)->held()) << "too much is no better";
+  EXPECT_TRUE(pace_json(*bench_pace(moving, 67'000'000, false))["held_gbps"].is_null());
+  EXPECT_FALSE(bench_pace(moving, 0, false));
+  EXPECT_FALSE(bench_pace({}, 1'000, false));
+}
+
+TEST(BenchPace, BeginsWithTheFirstNewsOfData) {
+  const auto sent = [](double seconds, uint64_t chunks) {
+    api::Session session = at(seconds, chunks * 1000);
+    session.set_bytes_sent(chunks * 1000);
+    return session;
+  };
+  BenchMeter meter({.omit_s = 0, .counted_s = 9, .interval_s = 1}, 0);
+  (void)meter.see(sent(0.4, 0));
+  (void)meter.see(sent(0.5, 100));
+  (void)meter.see(sent(2.5, 500));
+  EXPECT_DOUBLE_EQ(meter.moving().seconds(), 2);
+  EXPECT_EQ(meter.moving().sent_bytes, 400'000U);
+  EXPECT_EQ(meter.total().sent_bytes, 500'000U);
+}
+
 class BenchCommand : public CliTest {
  protected:
   void moving(double seconds, uint64_t bytes) {
@@ -113,6 +146,11 @@ TEST_F(BenchCommand, BothWaysHaveIperfsKeys) {
   EXPECT_EQ(json["intervals"][0]["streams"].size(), 2U);
   EXPECT_EQ(control_.sessions.last_send->options().lanes(), 2U);
   EXPECT_EQ(control_.sessions.last_get->options().rate_bps(), 2'000'000'000U);
+}
+
+TEST_F(BenchCommand, SaysNothingOfAPaceThatNobodyAskedFor) {
+  moving(10, 1'250'000'000);
+  EXPECT_FALSE(sluice({"bench", "beta", "--json"}).json()["end"].contains("pacing"));
 }
 
 TEST_F(BenchCommand, OfADiskOneEndIsAFile) {

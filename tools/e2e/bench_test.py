@@ -40,6 +40,11 @@ def test_memory_to_memory(pair, reverse):
     session = json.loads(pair.a.sluice("session", "show", "--json", report["end"]["session"]).stdout)
     assert session["state"] == "cancelled" and session["direction"] == ("get" if reverse else "send")
     assert report["end"]["limited_by"]["cause"]
+    assert ("pacing" in report["end"]) == (not reverse)  # the node that sends knows what left
+    if not reverse:
+        pacing = report["end"]["pacing"]
+        assert pacing["asked_gbps"] == 0.4 and pacing["held_gbps"] in (0.4, None)
+        assert 0 < pacing["achieved_gbps"] < 0.44
 
 
 def test_both_ways_at_once(pair):
