@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/memory_file.h"
 
-#include <linux/magic.h>
+#include <fcntl.h>
 #include <linux/mman.h>  // MADV_COLLAPSE: newer than the C library of Debian 12
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -51,10 +50,9 @@ uint8_t* map_file(int fd, uint64_t bytes, int protection) {
 
 }  // namespace
 
-bool is_memory_file(int fd) {
-  struct statfs info {};
-  return fstatfs(fd, &info) == 0 && (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
-}
+// By what only such files can have, seals: fstatfs would ask the file system, and NFS its server, which may
+// be away.
+bool is_memory_file(int fd) { return fcntl(fd, F_GET_SEALS) >= 0; }
 
 // Only what a handler may do: atomics, mmap, and sigaction to let anybody else's fault end the process.
 void Mapping::on_sigbus(int signal, siginfo_t* info, void*) {

@@ -11,6 +11,7 @@
 
 namespace sluice::storage {
 
+// Of a tmpfs. Asks the kernel alone, so it answers at once, whatever the file system does.
 bool is_memory_file(int fd);
 
 // A source (read only) or a destination, whole. Made and ended by one thread, cold; the rest by any worker.

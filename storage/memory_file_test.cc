@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/magic.h>
 #include <linux/mman.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +39,12 @@ TEST(MemoryFile, IsToldFromOthers) {
   EXPECT_TRUE(is_memory_file(memory_file("x").get()));
   const UniqueFd other(open("/proc/self/status", O_RDONLY | O_CLOEXEC));
   EXPECT_FALSE(is_memory_file(other.get()));
+  const UniqueFd shared(open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  EXPECT_TRUE(!shared || is_memory_file(shared.get()));
+  const UniqueFd disk(open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  struct statfs info {};
+  EXPECT_TRUE(!disk || fstatfs(disk.get(), &info) != 0 || info.f_type == TMPFS_MAGIC ||
+              !is_memory_file(disk.get()));
 }
 
 TEST(Mapping, ShowsTheFile) {

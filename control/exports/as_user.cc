@@ -129,7 +129,7 @@ Result<DestinationFile> Exports::take_for_user(const DestinationSpec& spec, Uniq
   state->name_path = spec.path;
   state->fd = std::move(fd);
   state->directory = std::move(directory);
-  state->direct = make_direct(state->fd.get());
+  state->direct = make_direct_at(spec.path, state->fd.get());
   state->under_way = Reserved::add_path(reserved_, spec.path);
   return DestinationFile(std::move(state));
 }

@@ -126,9 +126,9 @@ bool valid_file_name(std::string_view name) {
   return plain && !name.empty() && name != "." && name != "..";
 }
 
-bool make_direct(int fd) {
-  const int flags = ::fcntl(fd, F_GETFL) & ~O_NONBLOCK;
-  if (::fcntl(fd, F_SETFL, flags | O_DIRECT) == 0) return true;
+bool make_direct(int fd, bool wanted) {
+  const int flags = ::fcntl(fd, F_GETFL) & ~(O_NONBLOCK | O_DIRECT);
+  if (wanted && ::fcntl(fd, F_SETFL, flags | O_DIRECT) == 0) return true;
   ::fcntl(fd, F_SETFL, flags);
   return false;
 }

@@ -51,9 +51,9 @@ bool valid_file_name(std::string_view name);
 // fstat as the kernel knows it: a file system that does not answer is not asked.
 bool stat_without_asking(int fd, struct stat* info);
 
-// Sets O_DIRECT where the file system takes it and clears O_NONBLOCK: an io_uring request on a
-// non-blocking descriptor may fail with EAGAIN instead of waiting.
-bool make_direct(int fd);
+// Sets O_DIRECT if it is wanted and the file system takes it, and says whether it is set. Clears O_NONBLOCK:
+// an io_uring request on a non-blocking descriptor may fail with EAGAIN instead of waiting.
+bool make_direct(int fd, bool wanted);
 
 // kOutsideExports for links and escapes, otherwise `otherwise`; from errno.
 Error lookup_error(const std::string& path, int reason, ErrorCode otherwise);

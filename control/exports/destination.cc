@@ -185,7 +185,7 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec,
   const Status made = selection::is_part(spec.part) ? state->create_part() : create_in(*state);
   if (!made && why != nullptr) *why = state->why;
   if (!made) return made.error();
-  state->direct = make_direct(state->fd.get());
+  state->direct = make_direct_at(state->absolute(), state->fd.get());
   state->under_way = Reserved::add_path(reserved_, state->absolute());
   DestinationFile file(std::move(state));
   // They count as durable from now on.
@@ -292,7 +292,7 @@ Result<std::optional<DestinationFile>> Exports::reopen_destination(const Destina
   if (!same_file(file.identity(), identity) ||
       !still_named(at, file.state_->temporary, file.state_->fd.get()))
     return std::optional<DestinationFile>();
-  file.state_->direct = make_direct(file.state_->fd.get());
+  file.state_->direct = make_direct_at(spec.path, file.state_->fd.get());
   file.state_->keep = false;
   file.state_->under_way = Reserved::add_path(reserved_, file.state_->absolute());
   return std::optional<DestinationFile>(std::move(file));

@@ -221,6 +221,11 @@ Result<SourceFile> Exports::open_regular(const Location& location, catalog::Fail
       location, open_beneath(root_fd, location.relative, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW), why);
 }
 
+bool Exports::make_direct_at(const std::string& name_path, int fd) const {
+  const auto location = locate(name_path);
+  return make_direct(fd, location && location->root->config.direct);
+}
+
 // `fd` invalid: errno tells.
 Result<SourceFile> Exports::as_source(const Location& location, UniqueFd fd, catalog::Failure* why) {
   const std::string& shown = location.absolute;
@@ -235,7 +240,7 @@ Result<SourceFile> Exports::as_source(const Location& location, UniqueFd fd, cat
     if (why != nullptr) *why = catalog::Failure::kTellsNoSize;
     return tells_no_size(shown);
   }
-  file.direct = make_direct(file.fd.get());
+  file.direct = make_direct(file.fd.get(), location.root->config.direct);
   file.path = shown;
   file.name = last_component(location.relative);
   file.size = state->size_bytes;

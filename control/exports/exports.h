@@ -31,7 +31,7 @@
 namespace sluice::exports {
 
 struct SourceFile {
-  UniqueFd fd;  // O_RDONLY, O_DIRECT where the file system takes it
+  UniqueFd fd;  // O_RDONLY, O_DIRECT where the export wants it and the file system takes it
   bool direct = false;
   std::string path;  // absolute, for people
   std::string name;  // last component
@@ -73,7 +73,7 @@ class DestinationFile {
   ~DestinationFile();
 
   int directory_fd() const;  // of that in which it is
-  int fd() const;            // O_RDWR (a mapping needs that), O_DIRECT where possible
+  int fd() const;            // O_RDWR (a mapping needs that), O_DIRECT where wanted and possible
   bool direct() const;
   const std::string& final_path() const;  // absolute, for people
   std::string name_path() const;          // absolute, the bytes of the name: for reopen_destination
@@ -281,6 +281,8 @@ class Exports {
   Status check_free(const Location& location, bool with_all_beneath) const;
   static Status check_in_place(const Root& root);
   static Result<SourceFile> open_regular(const Location& location, catalog::Failure* why = nullptr);
+  // As the export of this place wants it.
+  bool make_direct_at(const std::string& name_path, int fd) const;
   static Result<SourceFile> as_source(const Location& location, UniqueFd fd, catalog::Failure* why);
   Status create_in(DestinationFile::State& state) const;
   Result<std::unique_ptr<DestinationFile::State>> state_for(const DestinationSpec& spec,

@@ -27,6 +27,39 @@ TEST_P(ExportsTest, ASourceIsFoundByItsAbsolutePathAndByItsExport) {
   }
 }
 
+// Nested in one that does: the innermost export decides.
+TEST_P(ExportsTest, AnExportMayHaveItsFilesPassThePageCache) {
+  const config::Export outer{.name = "data", .path = root_ / "data", .write = true};
+  const config::Export cached{.name = "cached", .path = root_ / "data/sub", .write = true, .direct = false};
+  auto exports = Exports::open({outer, cached});
+  ASSERT_TRUE(exports) << exports.error().message;
+  write(root_ / "data/sub/file", "hello");
+  const bool can = exports->open_source("data/file")->direct;
+  for (const std::string& name : {"data", "cached"}) {
+    const bool direct = can && name == "data";
+    const auto source = exports->open_source(name + "/file");
+    ASSERT_TRUE(source) << source.error().message;
+    EXPECT_EQ(source->direct, direct) << name;
+    EXPECT_EQ((::fcntl(source->fd.get(), F_GETFL) & O_DIRECT) != 0, direct) << name;
+    DestinationSpec wanted{.path = name + "/new", .name = "new", .size = 5};
+    std::optional<catalog::FileIdentity> left;
+    {
+      auto made = exports->create_destination(wanted);
+      ASSERT_TRUE(made) << made.error().message;
+      EXPECT_EQ(made->direct(), direct) << name;
+      EXPECT_EQ((::fcntl(made->fd(), F_GETFL) & O_DIRECT) != 0, direct) << name;
+      fill(*made, "12345");
+      ASSERT_TRUE(made->sync());
+      left = made->identity();
+      wanted.path = made->name_path();
+      made->keep();
+    }
+    auto again = exports->reopen_destination(wanted, *left, UniqueFd());
+    ASSERT_TRUE(again && *again) << name;
+    EXPECT_EQ((*again)->direct(), direct) << name;
+  }
+}
+
 TEST_P(ExportsTest, PathsBeneathNoExportAreRefused) {
   for (const std::string& name :
        {std::string("/etc/passwd"), path("outside/secret"), path("datax/file"), path(""),

@@ -26,6 +26,7 @@ namespace {
 
 // Longest wait for workers to let go of an object; they pass a quiet point every millisecond or so.
 constexpr uint64_t kQuietNsMax = 5'000'000'000;
+constexpr int64_t kCloseNsMax = 20'000'000;  // all objects of a session take less than control waits
 constexpr uint64_t kObjectBytesMax = 1ULL << 60;
 // For the bits of all open destinations' extents: 2 PiB of 1 MiB extents.
 constexpr uint64_t kWrittenBytesMax = 256ULL << 20;
@@ -37,6 +38,26 @@ Error system_error(const std::string& what) {
 void yield_briefly() {
   const timespec t{0, 50'000};
   nanosleep(&t, nullptr);
+}
+
+void* close_number(void* fd) {
+  ::close(static_cast<int>(reinterpret_cast<intptr_t>(fd)));
+  return nullptr;
+}
+
+// A close waits for the server where NFS has pages to write, and for the program of a FUSE file system. One
+// that does not answer holds up a thread of its own, and nobody else for longer than this.
+void close_aside(UniqueFd fd) {
+  pthread_t closer{};
+  void* const number = reinterpret_cast<void*>(static_cast<intptr_t>(fd.get()));
+  if (pthread_create(&closer, nullptr, close_number, number) != 0) return;  // then it is closed here
+  (void)fd.release();
+  timespec until{};
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += kCloseNsMax;
+  until.tv_sec += until.tv_nsec / 1'000'000'000;
+  until.tv_nsec %= 1'000'000'000;
+  if (pthread_clockjoin_np(closer, nullptr, CLOCK_MONOTONIC, &until) != 0) pthread_detach(closer);
 }
 
 // The descriptors that came with a message: all of them are taken, so that none stays open unseen.
@@ -313,6 +334,8 @@ int AttachServer::close_object(uint32_t session, uint32_t index) {
     yield_briefly();
   if (object->extents_in_use.load(std::memory_order_acquire) == 0) {
     written_bytes_ -= object->written_bytes();
+    object->mapping.reset();
+    if (object->fd) close_aside(std::move(object->fd));
     return 0;
   }
   // Control closed it too early, while a flow uses it. It must stay, or a write would go to a descriptor that

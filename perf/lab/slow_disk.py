@@ -3,6 +3,7 @@
 # The limit is the block layer's (blkio of cgroup v1, io of v2), for those processes that are put into the cgroup;
 # it holds for direct writes. While the file system is frozen whoever writes waits.
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import os
 import pathlib
 import shutil
@@ -68,10 +69,16 @@ class SlowDisk(Stacked):
 
     def stop_for(self, seconds):
         """Nothing is written for so long."""
+        with self.frozen():
+            time.sleep(seconds)  # the experiment itself, not a wait for something
+
+    @contextlib.contextmanager
+    def frozen(self):
+        """Nothing is written while the block runs."""
         run(["fsfreeze", "-f", self.folder])
         self._frozen = True
         try:
-            time.sleep(seconds)  # the experiment itself, not a wait for something
+            yield
         finally:
             self.thaw()
 

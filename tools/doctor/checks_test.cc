@@ -263,6 +263,9 @@ TEST(Doctor, FindsExportsThatCannotBeUsed) {
   expect(facts, "space", Level::kWarn, "room");
   facts.exports[0].direct_io = false;
   expect(facts, "direct_io", Level::kWarn, "xfs");
+  facts.exports[0].root.direct = false;
+  EXPECT_EQ(found(facts, "direct_io").level, Level::kPass);
+  facts.exports[0].root.direct = true;
   facts.exports[0].in_memory = true;
   expect(facts, "durability", Level::kWarn, "disk");
   facts.exports[0].writable = false;

@@ -40,6 +40,8 @@ void check_export(const Facts& all, const ExportFacts& facts, std::vector<Findin
   if (facts.in_memory) {
     warn(out, "durability", what + " lies in memory: what arrives there is lost with the machine",
          "export a directory of a disk");
+  } else if (!facts.root.direct) {
+    pass(out, "direct_io", what + ": files pass the page cache, as direct = \"no\" says");
   } else if (facts.direct_io && !*facts.direct_io) {
     warn(out, "direct_io",
          what + ": its file system takes no O_DIRECT: data pass the page cache, which costs CPU",

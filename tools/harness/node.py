@@ -43,6 +43,7 @@ class Node:
         self.export_quotas = {}
         self.export_owners = {}
         self.export_acls = {}
+        self.export_direct = {}
         for section, keys in (settings or {}).items():
             self.settings.setdefault(section, {}).update(keys)
         logs = self.directory.parent
@@ -78,7 +79,7 @@ class Node:
         self.write_configuration()
 
     def write_configuration(self):
-        words = {"owners": self.export_owners, "acls": self.export_acls}
+        words = {"owners": self.export_owners, "acls": self.export_acls, "direct": self.export_direct}
         text = toml(self.settings, self.exports, self.export_peers, self.export_quotas, words)
         (self.directory / "node.toml").write_text(text)
 

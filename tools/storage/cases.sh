@@ -1,14 +1,19 @@
 #!/bin/bash
 # The cases of ./dev storage, in its guest. From the caller:
 #   LIB          where the other scripts lie; none: /
-#   KINDS        what to try: nfs4.2, nfs4.1, nfs3, trouble, disks, figures
+#   KINDS        what to try: nfs4.2, nfs4.1, nfs3, trouble, disks, stripes, figures
+#   ROUNDS       of each figure; none: 5
 # SPDX-License-Identifier: Apache-2.0
 base=/data nodes=/data/nodes exports=/data/exports
-for part in nodes server nfs trouble disks figures; do . "${LIB:-}/$part.sh"; done
+for part in nodes server nfs trouble disks stripes figures; do . "${LIB:-}/$part.sh"; done
 
+# `cached`: how the paths of those exports of node b end that are written by way of the page cache.
 two_nodes() { # [options of node b]
   init a udp 7400 --address 127.0.0.1/8 --udp-port-base 47000
   init b udp 7401 --address 127.0.0.2/8 --udp-port-base 48000 "$@"
+  # So that no case waits a minute until a session without progress is interrupted.
+  sed -i 's/^# stall_timeout_s = .*/stall_timeout_s = 10/' "$nodes"/?/node.toml
+  [ -z "$cached" ] || sed -i "/^path = .*$cached\"/s/\$/\ndirect = \"no\"/" "$nodes/b/node.toml"
   trust
   start_both || { say start fail 0 "$(tail -qn1 "$nodes"/?-*.log | tr '\n' ' ' | cut -c1-400)"; return 1; }
 }
@@ -33,7 +38,7 @@ if [ ! -e /srv/small ]; then
   ip addr add 127.0.0.2/8 dev lo
   disk ext4 ext4 1024
   disk xfs xfs 1024
-  disk small ext4 96
+  disk small ext4 32
   server_begin
   for name in ext4 xfs small; do serve $name no_root_squash,no_subtree_check,sync; done
 fi
@@ -53,11 +58,14 @@ for kind in $KINDS; do
       full
       ;;
     disks)
-      slow_disk slow 512 200
-      two_exports
-      slow_names
-      stripes
+      slow_disk slow 256 0
+      disk plain minix 24
+      many_disks
+      plain_disk
+      slow_server
+      slow_metadata
       ;;
+    stripes) stripes ;;
     figures) figures ;;
   esac
 done

@@ -1,4 +1,4 @@
-# The cases of ./dev storage with disks that are slow, far away, or several. See cases.sh.
+# The cases of ./dev storage with disks that are slow, full, far away, or of another kind. See cases.sh.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 
@@ -16,107 +16,111 @@ delay() { # NAME MIB MS
   echo "0 $(($2 * 2048)) delay ${loop[$1]} 0 $3" | dmsetup reload "$1"
   dmsetup resume "$1"
 }
+# NAME BYTES_PER_S PID: what this process may write there; max: without a limit.
+limit() {
+  local group=/sys/fs/cgroup/slow
+  mountpoint -q /sys/fs/cgroup || mount -t cgroup2 cgroup2 /sys/fs/cgroup
+  echo +io >/sys/fs/cgroup/cgroup.subtree_control
+  mkdir -p $group
+  echo "$(dmsetup info -c --noheadings --separator : -o major,minor "$1") wbps=$2" >$group/io.max
+  echo "$3" >$group/cgroup.procs
+}
 ms_of() { # COMMAND...
   local begun
   begun=$(date +%s%N)
   "$@" >"$base/said" 2>&1 || return 1
   echo $((($(date +%s%N) - begun) / 1000000))
 }
+median() { sort -n | awk '{a[NR] = $1} END {print a[int((NR + 1) / 2)]}'; }
+# NAME FILE: of lines of milliseconds.
+figure() { echo "FIGURE $1: median $(median <"$2") ms of $(sort -n "$2" | tr '\n' ' ')"; }
+ended_not() { ! sluice_at a session show "$1" | grep -q 'state *\(succeeded\|failed\)'; }
 
-# Two exports of one node on two disks, one of them slow, or away: the other's sessions go on.
-two_exports() {
-  local alone beside away id
+# One node, five exports on four disks: a slow one, one that is full, one whose server is away (written directly and by way of the page
+# cache), and a fast one, whose sessions the others must not hold up. All arrive once what held them is over.
+many_disks() {
+  local name round times=$base/times beside alone
+  declare -A id
   client 4.2 ext4
   stop
   rm -rf "$nodes" "$exports"
-  mkdir -p "$nodes" "$exports" /srv/ext4/in
-  chmod 777 /srv/ext4/in
-  place[b]=/data/exports/b
-  two_nodes --export slow=/srv/slow:rwm --export away=/mnt/ext4/in:rwm
-  random 16M "$exports/a/f"
-  alone=$(ms_of send "$exports/a/f" nodeb:data/1)
-  id=$(send --detach "$exports/a/f" nodeb:slow/1 | tail -1)
-  sleep 2
-  beside=$(ms_of send "$exports/a/f" nodeb:data/2)
-  if [ -n "$beside" ] && [ "$beside" -lt $((alone * 4 + 3000)) ]; then
-    say beside_slow pass "$beside" "alone $alone ms"
-  else
-    say beside_slow fail "${beside:-0}" "alone $alone ms: $(tail -1 "$base/said")"
-  fi
-  run x 120 ended "$id" && cmp "$exports/a/f" /srv/slow/1 || why=${why:-differs}
-  say slow_disk "$([ -z "$why" ] && echo pass || echo fail)" "$took" "$why"
-  random 8M "$exports/a/g"
-  id=$(send --detach --rate 10M --mode fixed "$exports/a/g" nodeb:away/1 | tail -1)
-  sleep 2
+  mkdir -p "$nodes" "$exports/a" /srv/ext4/{in,cached} /srv/xfs/fast
+  place[b]=/srv/xfs/fast
+  cached=cached two_nodes --export slow=/srv/slow:rwm --export full=/srv/plain:rwm --export away=/mnt/ext4/in:rwm \
+    --export cached=/mnt/ext4/cached:rwm
+  random 8M "$exports/a/f"
+  rm -f "$times"-*
+  for round in $(seq "${ROUNDS:-5}"); do ms_of send --overwrite "$exports/a/f" nodeb:data/f >>"$times-alone"; done
+  limit slow 100000 "$(<"$nodes/b-dataplane.pid")"
+  why=
+  id[slow]=$(begin send "$exports/a/f" nodeb:slow/f)
+  for name in full away cached; do id[$name]=$(begin slowly "$exports/a/f" nodeb:$name/f); done
+  for name in full away cached; do await 60 "some of $name is there" some_done "${id[$name]}"; done
+  fill plain
   server_stop
-  sleep 3
-  away=$(ms_of send "$exports/a/f" nodeb:data/3)
-  if [ -n "$away" ] && [ "$away" -lt $((alone * 4 + 3000)) ]; then
-    say beside_away pass "$away" "alone $alone ms"
-  else
-    say beside_away fail "${away:-0}" "alone $alone ms: $(tail -1 "$base/said")"
-  fi
+  await 60 "its session says that the disk is full" says "${id[full]}" "became full\|[Nn]o space"
+  for name in away cached; do await 60 "the session to $name is interrupted" is_interrupted "${id[$name]}"; done
+  for round in $(seq "${ROUNDS:-5}"); do ms_of send --overwrite "$exports/a/f" nodeb:data/f >>"$times-beside"; done
+  for name in slow full away cached; do ended_not "${id[$name]}" || why="the session to $name had ended: $(sluice_at a session show "${id[$name]}" | grep -i error)"; done
+  figure "8 MiB to a disk, alone" "$times-alone"
+  figure "the same beside a slow, a full and a hung disk" "$times-beside"
+  alone=$(median <"$times-alone") beside=$(median <"$times-beside")
+  [ "$(wc -l <"$times-beside")" = "${ROUNDS:-5}" ] && [ "$beside" -lt $((alone * 3 + 3000)) ] || why="${why:-alone $alone ms, beside $beside ms}"
+  judge beside_others "$beside"
+  rm -f /srv/plain/filler
   server_again
-  run x 120 ended "$id" && cmp "$exports/a/g" /srv/ext4/in/1 || why=${why:-differs}
-  say back_again "$([ -z "$why" ] && echo pass || echo fail)" "$took" "$why"
+  limit slow max "$(<"$nodes/b-dataplane.pid")"
+  sluice_at a session continue "${id[full]}" >/dev/null 2>&1
+  moves slow_ends 120 "$exports/a/f" /srv/slow/f ended "${id[slow]}"
+  moves full_ends 120 "$exports/a/f" /srv/plain/f ended "${id[full]}"
+  moves away_ends 120 "$exports/a/f" /srv/ext4/in/f ended "${id[away]}"
+  moves cached_ends 120 "$exports/a/f" /srv/ext4/cached/f ended "${id[cached]}"
   stop
   client_end ext4
+  rm -f /srv/{slow,plain,xfs/fast,ext4/in,ext4/cached}/f
 }
 
-# Each question to the server takes 10 ms more.
-slow_names() {
+# A file system that takes neither O_DIRECT nor space ahead.
+plain_disk() {
+  on_disk /srv/plain
+  random 3M "$exports/a/f"
+  moves plain_send 90 "$exports/a/f" /srv/plain/in/f send --verify "$exports/a/f" nodeb:data/f
+  cut_short plain_dataplane_killed d killed dataplane
+  nothing_left plain_leftovers /srv/plain/in
+  stop
+}
+on_disk() { # DIRECTORY
+  stop
+  rm -rf "$nodes" "$exports"
+  mkdir -p "$nodes" "$exports/a" "$1/in"
+  place[b]=$1/in
+  two_nodes
+}
+
+# Names are slow: each question to the server, or each read and write of the disk, takes 10 ms more.
+small_files() {
   local i
-  client 4.2 ext4
-  on_mount ext4
   mkdir -p "$exports/a/names"
   for i in $(seq 200); do random $((i * 100)) "$exports/a/names/$i"; done
-  distance 10
-  moves slow_names 120 "$exports/a/names" /srv/ext4/in/names send "$exports/a/names" nodeb:data/
+}
+slow_names() { # PREFIX IN
+  small_files
+  moves "$1" 120 "$exports/a/names" "$2/names" send "$exports/a/names" nodeb:data/
   echo x >"$exports/a/names/5"
-  moves slow_names_sync 120 "$exports/a/names" /srv/ext4/in/names send --sync --delete "$exports/a/names/" nodeb:data/names/
-  distance 0
+  moves "$1_sync" 120 "$exports/a/names" "$2/names" send --sync --delete "$exports/a/names/" nodeb:data/names/
   stop
+}
+slow_server() {
+  client 4.2 ext4
+  on_mount ext4
+  distance 10
+  slow_names far_server /srv/ext4/in
+  distance 0
   client_end ext4
 }
-
-# How a file comes to a RAID 5 of 4 x CHUNK KiB: how many writes, how large, how many of them at a multiple of 1 MiB; and what its disks
-# read meanwhile, which they do for parts of stripes.
-read_kib() { awk '{n += $3} END {print n / 2}' $(printf '/sys/block/%s/stat ' "${members[@]##*/}"); }
-stripes() {
-  local i members=() chunk before
-  modprobe raid456
-  mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
-  for i in 0 1 2 3 4; do
-    truncate -s 64M "$base/member$i.img"
-    members+=("$(losetup --show -f "$base/member$i.img")")
-  done
-  random 32M "$base/stripes"
-  for chunk in 256 1024; do
-    mdadm --create /dev/md0 --run --level=5 --raid-devices=5 --chunk=${chunk}K --assume-clean "${members[@]}" >/dev/null 2>&1
-    mkfs.ext4 -q /dev/md0
-    mkdir -p /srv/md
-    mount /dev/md0 /srv/md
-    stop
-    rm -rf "$nodes" "$exports"
-    mkdir -p "$nodes" "$exports/a" /srv/md/in
-    place[b]=/srv/md/in
-    two_nodes
-    cp "$base/stripes" "$exports/a/f"
-    sync
-    before=$(read_kib)
-    echo >/sys/kernel/tracing/trace
-    echo "comm ~ \"sluice-*\" || comm ~ \"iou-*\" || comm ~ \"worker*\"" >/sys/kernel/tracing/events/block/block_bio_queue/filter
-    echo 1 >/sys/kernel/tracing/events/block/block_bio_queue/enable
-    moves "stripe_$((4 * chunk))K" 90 "$exports/a/f" /srv/md/in/f send "$exports/a/f" nodeb:data/f
-    echo 0 >/sys/kernel/tracing/events/block/block_bio_queue/enable
-    awk -v md="9,0" -v stripe=$((4 * chunk)) '/block_bio_queue/ && $0 ~ "block_bio_queue: " md " W" {
-      for (i = 1; i <= NF; ++i) if ($i == "+") {sector = $(i - 1); sectors = $(i + 1)}
-      ++n; kib += sectors / 2; if (sectors == 2048) ++whole; if (sectors >= 256) {++long; aligned += sector % 2048 == first % 2048 || !seen; if (!seen) {first = sector; seen = 1}}
-    } END {printf "stripe %d KiB: %d writes, %d KiB; of %d of 128 KiB and more %d have 1 MiB, %d begin at a multiple of 1 MiB from the first\n", stripe, n, kib, long, whole, aligned}' /sys/kernel/tracing/trace
-    echo "stripe $((4 * chunk)) KiB: the disks read $(($(read_kib) - before)) KiB meanwhile"
-    stop
-    umount /srv/md
-    mdadm --stop /dev/md0 >/dev/null 2>&1
-    mdadm --zero-superblock "${members[@]}" 2>/dev/null
-  done
+slow_metadata() {
+  on_disk /srv/slow
+  delay slow 256 10
+  slow_names slow_metadata /srv/slow/in
+  delay slow 256 0
 }

@@ -4,9 +4,11 @@
 leases_s=10 # of NFS 4, and so how long a server that is started again waits for who had files open
 
 disk() { # NAME FILE_SYSTEM MIB: at /srv/NAME
+  local option=-q
+  [ "$2" = minix ] && option=-3
   truncate -s "$3M" "$base/$1.img"
   loop[$1]=$(losetup --show -f "$base/$1.img")
-  "mkfs.$2" -q "${loop[$1]}" >/dev/null
+  "mkfs.$2" $option "${loop[$1]}" >/dev/null
   mkdir -p "/srv/$1"
   mount "${loop[$1]}" "/srv/$1"
 }
@@ -27,7 +29,11 @@ server_begin() {
   echo $leases_s >/proc/fs/nfsd/nfsv4gracetime
   rpc.mountd
   rpc.nfsd 8
-  rm -rf /run/nologin
+  echo Y >/proc/fs/nfsd/v4_end_grace # nobody has files of before
+}
+fill() { # NAME: until its disk is full
+  dd if=/dev/zero of="/srv/$1/filler" bs=64K 2>/dev/null
+  sync -f "/srv/$1"
 }
 server_stop() { rpc.nfsd 0; }
 server_again() { rpc.nfsd 8; }

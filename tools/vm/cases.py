@@ -1,5 +1,6 @@
 """What came of each case that a script of nodes.sh tried."""
 # SPDX-License-Identifier: Apache-2.0
+import collections
 import dataclasses
 import re
 
@@ -18,6 +19,14 @@ def cases_of(text):
     """Of what a script said, in its order."""
     matches = (_CASE.match(line) for line in text.splitlines())
     return [Case(match[1], match[2], int(match[3]), match[4].strip()) for match in matches if match]
+
+
+def summary(results):
+    """Of {kind: cases}, in a sentence."""
+    counts = collections.Counter(case.result for cases in results.values() for case in cases)
+    untried = [kind for kind, cases in results.items() if not cases]
+    return (f"{counts['pass']} passed, {counts['fail']} failed, {counts['skip']} skipped"
+            + (f"; nothing is known of {', '.join(untried)}" if untried else ""))  # fmt: skip
 
 
 def table(results):

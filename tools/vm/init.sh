@@ -1,5 +1,5 @@
 #!/bin/bash
-# The guest's init: runs the scripts that the host puts into /host/in, one after the other, until it finds /host/in/poweroff.
+# The guest's init: runs the scripts that the host puts into /host/in, one after the other, until it finds /host/in/poweroff. The machine ends with it.
 # SPDX-License-Identifier: Apache-2.0
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8
 mount -o remount,rw /
@@ -16,11 +16,18 @@ ip link set lo up
 ulimit -l unlimited
 ulimit -n 65536
 /usr/lib/systemd/systemd-udevd --daemon 2>/dev/null
-udevadm trigger --action=add
-udevadm settle --timeout=20
-modprobe 9pnet_virtio
-mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,cache=none host /host || poweroff -f
-mke2fs -q -F -t ext4 -E lazy_itable_init=1,lazy_journal_init=1 /dev/vdb && mount /dev/vdb /data
+if [ -e /dev/ubdb ]; then # User Mode Linux: tools/vm/user.py
+  scratch=/dev/ubdb
+  share=$(sed 's/.* host=\([^ ]*\).*/\1/' /proc/cmdline)
+  mount -t hostfs -o "$share" host /host || exit
+else
+  udevadm trigger --action=add
+  udevadm settle --timeout=20
+  scratch=/dev/vdb
+  modprobe 9pnet_virtio
+  mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,cache=none host /host || exit
+fi
+mke2fs -q -F -t ext4 -E lazy_itable_init=1,lazy_journal_init=1 $scratch && mount $scratch /data
 cut -d' ' -f1 /proc/uptime >/host/out/up
 while :; do
   for script in /host/in/*.sh; do
@@ -34,7 +41,7 @@ while :; do
   done
   if [ -e /host/in/poweroff ]; then
     sync
-    poweroff -f
+    exit
   fi
   sleep 0.2
 done

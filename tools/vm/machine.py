@@ -1,4 +1,4 @@
-"""A virtual machine with a small Debian, for what needs drivers, modules or servers that the host has not.
+"""A machine of its own with a small Debian, for what needs drivers, modules or servers that the host has not.
 
 The image is made once, with mmdebstrap; programs and scripts are put into it anew each time. The guest runs the scripts that it is
 handed, one after the other, and says what came of each.
@@ -15,7 +15,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 WORK = ROOT / "build" / "vm"
-PACKAGES = ("qemu-system-x86", "ipxe-qemu", "mmdebstrap", "e2fsprogs")
+IMAGE_PACKAGES = ("mmdebstrap", "e2fsprogs")
+PACKAGES = ("qemu-system-x86", "ipxe-qemu", *IMAGE_PACKAGES)
 PATH = "/opt/sluice/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # in the guest
 # Set when all is to end before its time: whatever waits for a guest gives up.
 stopping = threading.Event()
@@ -29,8 +30,8 @@ def run(*command, **options):
     return subprocess.run([str(word) for word in command], check=True, **options)
 
 
-def check_packages():
-    missing = [name for name in PACKAGES if subprocess.run(["dpkg", "-s", name], capture_output=True, check=False).returncode != 0]
+def check_packages(packages=PACKAGES):
+    missing = [name for name in packages if subprocess.run(["dpkg", "-s", name], capture_output=True, check=False).returncode != 0]
     if not missing:
         return
     if os.geteuid() != 0:
@@ -48,9 +49,11 @@ def make_image():
     run(recipe, WORK)
 
 
-def make_disk(disk, programs, scripts):
-    """The guest's disk: the image, `programs` in /opt/sluice/bin, `scripts` in its /."""
+def make_disk(disk, programs, scripts, modules=None):
+    """The guest's disk: the image, `programs` in /opt/sluice/bin, `scripts` in its /; `modules` of another kernel than the image's."""
     root = WORK / "root"
+    if modules is not None:
+        shutil.copytree(modules, root / "lib/modules" / modules.name, symlinks=True, dirs_exist_ok=True)
     place = root / "opt/sluice"
     shutil.rmtree(place, ignore_errors=True)
     (place / "bin").mkdir(parents=True)
@@ -81,8 +84,8 @@ class Machine:
             (self.share / folder).mkdir(parents=True)
         with (self.share / "scratch.img").open("wb") as file:
             file.truncate(self.scratch_gib << 30)
-        with (self.share / "qemu.log").open("wb") as log:
-            self.process = subprocess.Popen([*self.inside, *self._command()], stdout=log, stderr=log)
+        with (self.share / "machine.log").open("wb") as log:
+            self.process = subprocess.Popen([*self.inside, *self._command()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             self._wait(lambda: (self.share / "out/up").exists(), 300, "the guest is up")
         except BaseException:
@@ -112,7 +115,7 @@ class Machine:
         until = time.monotonic() + limit_s
         while not condition():
             if self.process.poll() is not None:
-                raise Failed(f"the virtual machine ended: {(self.share / 'qemu.log').read_text(errors='replace').strip()}")
+                raise Failed(f"the virtual machine ended: {(self.share / 'machine.log').read_text(errors='replace').strip()[-2000:]}")
             if stopping.is_set():
                 raise Failed("stopped")
             if time.monotonic() > until:
@@ -143,3 +146,7 @@ class Machine:
         except Failed as error:
             late = f"\nCASE to_the_end fail 0 {error}\n"
         return (log.read_text(errors="replace") if log.exists() else "") + late
+
+    def is_idle(self, name):
+        """This script has ended, and the guest waits for the next one."""
+        return self.process.poll() is None and (self.share / f"out/{name}.rc").exists()

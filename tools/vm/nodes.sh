@@ -5,6 +5,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 say() { echo "CASE $1 $2 $3 ${*:4}"; }
+judge() { say "$1" "$([ -z "$why" ] && echo pass || echo fail)" "${2:-0}" "$why"; } # CASE [MS]: a pass where $why is empty
+# LIMIT_S WHAT COMMAND...: waits until the command ends well. If it does not in that time, $why says what was waited for.
+await() {
+  local limit=$(($1 * ${SLOWER:-1})) begun=$SECONDS
+  until "${@:3}" >/dev/null 2>&1; do
+    if ((SECONDS - begun >= limit)); then
+      why="waited $limit s until $2"
+      return 1
+    fi
+    sleep 0.1
+  done
+}
 sluice_at() { sluice --node "$nodes/$1" "${@:2}"; }
 dataplane() {
   sluice-dataplane --node "$nodes/$1" 2>>"$nodes/$1-dataplane.log" &

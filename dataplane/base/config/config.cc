@@ -168,6 +168,7 @@ class Reader {
     if (key->name == "path") item->path = normal(*text);
     if (key->name == "owners") item->owners = *text == "yes";
     if (key->name == "acls") item->acls = *text == "yes";
+    if (key->name == "direct") item->direct = *text == "yes";
     if (key->name == "mode") {
       item->read = text->find('r') != std::string::npos;
       item->write = text->find('w') != std::string::npos;

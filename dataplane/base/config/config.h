@@ -50,6 +50,7 @@ struct Export {
   bool manage = false;                           // names beneath it may be made, moved and removed
   bool owners = false;                           // who writes to it may choose owners and groups
   bool acls = false;                             // and POSIX ACLs
+  bool direct = true;                            // files go past the page cache, where their file system can
   std::optional<std::vector<ExportPeer>> peers;  // nothing: every trusted peer
   std::vector<Quota> quotas;                     // [[export.quota]]
 

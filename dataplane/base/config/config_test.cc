@@ -247,6 +247,14 @@ TEST(Config, ExportsNeedANameAndAnAbsolutePathAndDifferInName) {
                        "is exported twice"));
 }
 
+TEST(Config, AnExportSaysWhetherItsFilesPassThePageCache) {
+  const std::string text = "[[export]]\nname = \"a\"\npath = \"/a\"\n";
+  EXPECT_TRUE(parse_text(with_name(text))->exports[0].direct);
+  EXPECT_FALSE(parse_text(with_name(text + "direct = \"no\"\n"))->exports[0].direct);
+  EXPECT_TRUE(parse_text(with_name(text + "direct = \"yes\"\n"))->exports[0].direct);
+  EXPECT_TRUE(contains(problem_of(with_name(text + "direct = \"sometimes\"\n")), "direct"));
+}
+
 TEST(Config, AMissingNameAndBrokenTomlAreRefused) {
   EXPECT_EQ(problem_of("[control]\nlog_level = \"info\"\n"), "node.toml: [node] name is missing; add it");
   EXPECT_TRUE(contains(problem_of("[node\nname = 1\n"), "node.toml:1: not valid TOML"));

@@ -44,6 +44,14 @@ const Key kExportKeys[] = {
                 "That of "
                 "a directory counts for all that is made in it later, by whomever."},
     {.section = "export",
+     .name = "direct",
+     .type = ValueType::kChoice,
+     .choices = "yes no",
+     .meaning = "Are its files read and written past the page cache (O_DIRECT), where their file system can? "
+                "With `no` "
+                "the file system joins what arrives, for one whose stripes are larger than 1 MiB (RUNBOOK, "
+                "\"Striped file systems\")."},
+    {.section = "export",
      .name = "peers",
      .type = ValueType::kPeers,
      .allowed = "names of peers, each as `NAME` or `NAME:MODE`",

@@ -105,8 +105,9 @@ std::string exports_text(const std::vector<Export>& exports) {
 }
 
 std::string export_default(const Key& key) {
+  if (key.name == "peers") return "every trusted peer";
   if (key.section == "export")
-    return key.name == "peers" ? "every trusted peer" : key.choices == "no yes" ? "`\"no\"`" : "`\"r\"`";
+    return "`\"" + std::string(key.choices.substr(0, key.choices.find(' '))) + "\"`";
   return key.name == "peer" ? "every peer" : key.name == "user" ? "of peers" : "no limit";
 }
 

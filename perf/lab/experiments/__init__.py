@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import importlib
 
-NAMES = ("wire", "socket", "crc", "crypto", "mtu", "scaling", "pacing", "lanes", "netlog", "start", "disk", "digests", "compress", "trees", "users", "peers", "cores", "path", "steps",
+NAMES = ("wire", "socket", "crc", "crypto", "mtu", "scaling", "pacing", "lanes", "netlog", "start", "disk", "exports", "digests", "compress", "trees", "users", "peers", "cores", "path", "steps",
          "fairness", "flood", "hipster", "stall", "verdict", "tcp", "laws", "fmft", "mcdtp", "aliasing", "integrity", "sessions", "servers", "fleet", "scale", "fec", "tornado")  # fmt: skip
 
 
