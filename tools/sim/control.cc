@@ -90,7 +90,7 @@ void Control::ask(const std::string& id, const std::optional<transfer::Lease>& l
   if (host_.papers != nullptr) transfer->begin_granted(host_.papers->granted);
   transfer->begin_leased(lease);
   const auto session = add(with_legs(std::move(transfer)));
-  if (role == transfer::Role::kSource && !host_.plan.growing && host_.plan.seed % 2 == 0) session->foresee();
+  if (role == transfer::Role::kSource && !host_.plan.growing && host_.plan.foreseen) session->foresee();
   if (attached_) session->set_board(flows_.get(), generation_);
   session->post(transfer::Begin{});
 }

@@ -129,6 +129,8 @@ struct Plan {
   uint32_t key_epoch_bits = 12;
   bool holes = false;    // in files at the source
   bool growing = false;  // the list of files is read while data moves
+  bool foreseen =
+      false;  // a source's files are looked at before it calls, so that the call may bring its offer
   uint64_t list_ns = 0;  // a part of it takes at most so long
   bool packs = false;    // some files are packs: in memory at the destination, until they get their names
   bool udp_checksum = false;

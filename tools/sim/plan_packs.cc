@@ -10,6 +10,7 @@ void choose_packs(Plan* plan) {
   Random random(plan->seed, 11);
   plan->packs = random.chance(333'333);
   plan->growing = plan->sizes.size() > 1 && random.chance(500'000);
+  plan->foreseen = plan->seed % 2 == 0;
   plan->list_ns = random.scale(100'000, 400'000'000);
 }
 

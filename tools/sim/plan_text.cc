@@ -57,8 +57,8 @@ std::vector<std::string> break_names() {
 }
 
 std::string Plan::text() const {
-  std::string out = fmt::format("seed {}\nfiles {} packs {} growing {} list_ns {}\n", seed,
-                                fmt::join(sizes, " "), packs, growing, list_ns);
+  std::string out = fmt::format("seed {}\nfiles {} packs {} growing {} foreseen {} list_ns {}\n", seed,
+                                fmt::join(sizes, " "), packs, growing, foreseen, list_ns);
   out += fmt::format("extent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
                      extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
   out += fmt::format(
