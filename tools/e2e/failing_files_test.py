@@ -12,6 +12,7 @@ PARTIAL = 21
 SMALL_MIB = 48
 EXISTS = "exists at the destination; replace it with --overwrite"
 CHANGED = "changed while it was read"
+DAMAGED = "was damaged between the nodes' memories"
 IN_PACK = "was to be sent together with small files that changed, or were damaged, meanwhile; send it again"
 UNREADABLE = "could not be read"
 NO_SPACE = "did not fit into the destination's file system; free some space"
@@ -111,7 +112,9 @@ def test_small_files_that_change_between_two_readings_of_their_pack_are_named(pa
     assert names["failed"] == 300 - len(arrived) >= len(set(changed) - arrived)
     assert all((there / name).read_bytes() == before[name] for name in arrived)
     reasons = {each["path"].removeprefix("many/"): each["reason"] for each in names["missing"]}
-    assert all(reason == (CHANGED if name in changed else IN_PACK) for name, reason in reasons.items()), reasons
+    # Where extents had come of which the source's journal did not know yet, the destination finds it, name by name.
+    known = {name: (CHANGED, DAMAGED) if name in changed else (IN_PACK,) for name in reasons}
+    assert all(reason in known[name] for name, reason in reasons.items()), reasons
     nothing_temporary(*pair.nodes)
     forget_tree(root)
     forget_tree(there)
