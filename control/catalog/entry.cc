@@ -18,7 +18,8 @@ constexpr std::string_view kFailureTexts[] = {
     "has a name that is too long, reserved, or not possible in the destination's file system",
     "exists at the destination; replace it with --overwrite",
     "could not be written at the destination",
-    "was damaged between the nodes' memories",
+    "has other bytes than its source summed: it changed while it was sent, or was damaged between the nodes' "
+    "memories; send it again",
     "failed",
     "did not fit into the destination's file system; free some space",
     "was to be sent together with small files that changed, or were damaged, meanwhile; send it again",
