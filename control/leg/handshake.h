@@ -72,9 +72,8 @@ class Handshake {
   bool contacted() const { return contacted_; }  // the peer has said hello
   // The source never came to know what was agreed upon: no data was sent, and its list will be another.
   bool peer_forgot() const { return peer_forgot_; }
-  // What the peer's word that it fails means. It has waited for data ever since the call brought it the
-  // offer: what this node waits for meanwhile is no failure of the session, which tries again with a call
-  // that brings none.
+  // The peer says that it fails. Until this node has begun, a stall may only mean that it waits for the data
+  // of an offer that the call brought: no failure of the session, which calls again and brings none.
   Error meant_by(Error failure) const;
   bool queued() const;  // for something of this node
   std::string waiting_for() const;
@@ -96,7 +95,7 @@ class Handshake {
   Status read_inbox(uint64_t now_ns, Effects& out);
   Status handle(Message message, uint64_t now_ns, Effects& out);
   TransferRequest wanted() const;
-  std::optional<TransferOffer> offer_ahead() const;
+  std::optional<TransferOffer> take_offer_ahead();
   Status call_now(uint64_t now_ns, Effects& out);
   Status specify(uint64_t now_ns);
   Status hello(const Hello& hello, uint64_t now_ns, Effects& out);

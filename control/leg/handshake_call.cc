@@ -42,12 +42,11 @@ TransferRequest Handshake::wanted() const {
 
 // Only the first leg offers, and only once: a second call of a session that has not begun follows on one
 // that may have failed by this.
-std::optional<TransferOffer> Handshake::offer_ahead() const {
+std::optional<TransferOffer> Handshake::take_offer_ahead() {
   Job& job = around_.job;
-  const std::vector<catalog::File> foreseen = std::exchange(job.foreseen, {});
+  std::optional<TransferOffer> offer = std::exchange(job.foreseen, std::nullopt);
   if (job.role != Role::kSource || around_.number != 0 || job.has_end()) return {};
-  std::optional<TransferOffer> offer =
-      transfer::offer_ahead(job.sources ? *job.sources : foreseen, *job.request);
+  if (job.sources) offer = offer_ahead(*job.sources, *job.request);
   if (offer && memory_bytes(Message(*offer)) > kCarriedBytesMax) offer.reset();
   return offer;
 }
@@ -156,7 +155,7 @@ Status Handshake::call_now(uint64_t now_ns, Effects& out) {
     Message request = wanted();
     requested_ = around_.job.role == Role::kDestination && memory_bytes(request) <= kCarriedBytesMax;
     if (requested_) words.push_back(std::move(request));
-    offered_ = offer_ahead();
+    offered_ = take_offer_ahead();
     if (offered_) words.emplace_back(*offered_);
   }
   enter(P::kCalling, now_ns);

@@ -81,7 +81,8 @@ Status Handshake::offer(Effects& out) {
 }
 
 Error Handshake::meant_by(Error failure) const {
-  if (offered_ && failure.code == ErrorCode::kStalled) failure.code = ErrorCode::kPeerUnreachable;
+  if (offered_ && !around_.job.began && failure.code == ErrorCode::kStalled)
+    failure.code = ErrorCode::kPeerUnreachable;
   return failure;
 }
 

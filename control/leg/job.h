@@ -38,15 +38,16 @@ struct Job {
   std::optional<Mapped> mapped;                       // of a peer: whom its user is here
   bool several_peers = false;                         // which all have the same data
   std::optional<std::vector<catalog::File>> sources;  // opened by whoever performs, and not yet in an end
-  std::vector<catalog::File> foreseen;  // that are to be opened: what they were when somebody looked
-  std::optional<Agreement> terms;       // the first one: how the data was cut and checked
-  std::string offered_by;               // of several peers: whose files the others must have, too
-  OpenSources asked;                    // of a source: what it is to send
-  uint32_t list_tag = 0;                // of the last ReadList
-  uint64_t limit_bps = 0;               // of its rate, by an operator of this node; 0: none
-  uint64_t ceiling_bps = 0;             // of its rate, by a quota of this node; 0: none
-  int32_t priority = 0;                 // in this node's queue; of what a peer began: 0
-  bool began = false;                   // files are agreed upon: it can go on after anything
+  std::optional<TransferOffer>
+      foreseen;                    // of sources that are to be opened: as they were when somebody looked
+  std::optional<Agreement> terms;  // the first one: how the data was cut and checked
+  std::string offered_by;          // of several peers: whose files the others must have, too
+  OpenSources asked;               // of a source: what it is to send
+  uint32_t list_tag = 0;           // of the last ReadList
+  uint64_t limit_bps = 0;          // of its rate, by an operator of this node; 0: none
+  uint64_t ceiling_bps = 0;        // of its rate, by a quota of this node; 0: none
+  int32_t priority = 0;            // in this node's queue; of what a peer began: 0
+  bool began = false;              // files are agreed upon: it can go on after anything
   std::variant<std::monostate, SourceEnd, DestinationEnd> made;  // the end, once files are agreed upon
   Siblings legs;
 

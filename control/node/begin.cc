@@ -240,7 +240,7 @@ Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Re
   for (auto peer = peers.names.begin() + 1; peer != peers.names.end(); ++peer)
     transfer->add_leg(std::move(*peer));
   if (peers.names.size() > 1) transfer->begin_limited(peers.limit_bps);
-  transfer->begin_foreseen(std::move(foreseen));
+  transfer->begin_foreseen(foreseen);
   transfer->begin_leased(std::move(peers.lease));
   if (peers.order) transfer->begin_granted(std::move(peers.order->granted));
   return sessions_.add(std::move(transfer), std::move(sources));

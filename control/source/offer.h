@@ -1,4 +1,4 @@
-// What a source says of its files to the destination (docs/WIRE.md 2.1, TransferOffer).
+// A source offers its files to the destination (docs/WIRE.md 2.1, TransferOffer).
 //
 // Pure.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,4 @@
-// What is offered before anything was agreed upon: nothing that an agreement could change.
+// Before anything was agreed upon, a source offers nothing that an agreement could change.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/source/offer.h"
 

@@ -20,6 +20,7 @@
 
 #include "control/leg/job.h"
 #include "control/leg/leg.h"
+#include "control/source/offer.h"
 #include "control/transfer/pace.h"
 #include "control/transfer/view.h"
 #include "control/words/events.h"
@@ -77,9 +78,11 @@ class Transfer {
 
   // Before Begin, or before PeerCalled.
   void begin_leased(std::optional<Lease> lease) { job_.lease = std::move(lease); }
-  // Before Begin, of a source without any: what was found when its files were looked for, and is opened
-  // again.
-  void begin_foreseen(std::vector<catalog::File> files) { job_.foreseen = std::move(files); }
+  // Before Begin, of a source whose files were found and are to be opened again: its call may bring an offer
+  // of them.
+  void begin_foreseen(const std::vector<catalog::File>& files) {
+    job_.foreseen = offer_ahead(files, *job_.request);
+  }
   // Before PeerCalled.
   void begin_mapped(std::optional<Mapped> mapped) { job_.mapped = std::move(mapped); }
 

@@ -64,7 +64,7 @@ void Session::foresee() {
   std::vector<catalog::File> files;
   for (const std::string& path : transfer_->job().request->source_paths)
     files.push_back(source_file(path, static_cast<uint32_t>(files.size())));
-  transfer_->begin_foreseen(std::move(files));
+  transfer_->begin_foreseen(files);
 }
 
 void Session::perform(const transfer::OpenSources& e) {
