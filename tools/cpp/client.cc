@@ -47,6 +47,13 @@ std::optional<Status> wait_until(const Connection& connection, const std::string
   return last;
 }
 
+std::string exported(const Connection& connection, const api::ExportRequest& request) {
+  std::string bundle;
+  if (const auto failure = api::export_bundle(connection.stub(), request, &bundle))
+    throw error_of(*failure, connection.socket());
+  return bundle;
+}
+
 }  // namespace
 
 Error::Error(int code, std::string name, const std::string& message)
@@ -93,19 +100,14 @@ std::string Session::export_to(const std::string& node, std::chrono::seconds wit
   request.set_id(id_);
   request.set_to(node);
   request.set_within_s(static_cast<uint32_t>(std::clamp<int64_t>(within.count(), 0, UINT32_MAX)));
-  std::string bundle;
-  if (const auto failure = api::export_bundle(connection_->stub(), request, &bundle))
-    throw error_of(*failure, connection_->socket());
-  return bundle;
+  return exported(*connection_, request);
 }
 
 Status Session::withdraw() const {
   api::ExportRequest request;
   request.set_id(id_);
   request.set_withdraw(true);
-  std::string bundle;
-  if (const auto failure = api::export_bundle(connection_->stub(), request, &bundle))
-    throw error_of(*failure, connection_->socket());
+  (void)exported(*connection_, request);
   return show();
 }
 
