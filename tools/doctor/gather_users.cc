@@ -66,11 +66,12 @@ std::optional<UsersFacts> gather_users(const config::Node& node) {
     facts.helper_problem = std::strerror(reason);
   if (node.users_map_file.empty()) return facts;
   const auto map = identity::UserMap::load(node.users_map_file);
-  if (map) {
-    facts.map_lines = (*map)->lines();
-    facts.map_nobody = nobody_in(**map, node);
+  if (!map) {
+    facts.map_problem = map.error().message;
+    return facts;
   }
-  if (!map) facts.map_problem = map.error().message;
+  facts.map_lines = (*map)->lines();
+  facts.map_nobody = nobody_in(**map, node);
   return facts;
 }
 
