@@ -27,7 +27,7 @@ class StoreChoice {
   static constexpr uint64_t kPastBytesMax = 8ULL << 30;
   // More than a ring, which is to be in the caches again.
   static constexpr uint64_t kTrialThroughBytes = 32 << 20;
-  // Who kept pace, and then wrote so much while there was always more due, is behind.
+  // A sender that kept pace is behind once it wrote so much while more was due all the time.
   static constexpr uint64_t kBehindBytes = 1 << 20;
   // From one such trial to the next; twice that after each in vain.
   static constexpr uint64_t kHastyBytes = 16 << 20;

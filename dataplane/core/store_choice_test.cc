@@ -189,7 +189,7 @@ TEST(StoreChoice, APaceThatSlowLinesKeepStaysInTheCaches) {
   EXPECT_LE(sender.past(), 4 * StoreChoice::kTrialPastBytes);
 }
 
-// Who is behind for another reason tries in vain, and ever more rarely.
+// A sender that is behind for another reason tries in vain, and ever more rarely.
 TEST(StoreChoice, HastyTrialsInVainBecomeRarer) {
   StoreChoice choice;
   uint64_t past = 0;

@@ -13,7 +13,7 @@
 
 namespace sluice::crc {
 
-// Of what `crc` is of, and so many zeros behind it: at once.
+// The sum when so many zeros follow the bytes whose sum is `crc`: at once.
 inline uint64_t with_zeros(CrcKind kind, uint64_t crc, uint64_t bytes) {
   return shift(kind, crc, bytes) ^ of_zeros(kind, bytes);
 }

@@ -27,7 +27,7 @@ struct GcmChoice {
 };
 const GcmChoice& gcm_choice();
 
-// Of those that run. Pure.
+// The quickest engine that runs here. Pure.
 GcmEngine quickest(bool ipsec_mb_runs, bool vaes_runs, const GcmTimes& times);
 
 }  // namespace sluice::seal
