@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "dataplane/base/version.h"
+
 namespace sluice::service {
 namespace {
 

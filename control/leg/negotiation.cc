@@ -11,6 +11,7 @@
 #include "control/leg/codes.h"
 #include "control/leg/compression.h"
 #include "control/words/bounds.h"
+#include "dataplane/base/version.h"
 #include "dataplane/core/host_address.h"
 
 namespace sluice::transfer {

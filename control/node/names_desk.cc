@@ -14,6 +14,7 @@
 #include "control/runtime/export_key.h"
 #include "dataplane/base/check.h"
 #include "dataplane/base/log.h"
+#include "dataplane/base/version.h"
 
 namespace sluice::node {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "control/runtime/standing.h"
 #include "dataplane/base/check.h"
+#include "dataplane/base/version.h"
 
 namespace sluice::node {
 namespace {

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <string>
 
+#include "dataplane/base/version.h"
+
 namespace {
 
 // The model, and the vector units that decide how fast a CRC is.

@@ -12,6 +12,7 @@
 
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/version.h"
 #include "dataplane/net/frame.h"
 
 namespace sluice::probe {

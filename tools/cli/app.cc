@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "dataplane/base/arguments/arguments.h"
+#include "dataplane/base/version.h"
 #include "tools/cli/format.h"
 #include "tools/cli/help.h"
 #include "tools/cli/operands.h"

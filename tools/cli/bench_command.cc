@@ -17,6 +17,7 @@
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/counted.h"
+#include "dataplane/base/version.h"
 #include "tools/cli/app.h"
 #include "tools/cli/bench.h"
 #include "tools/cli/bench_pace.h"

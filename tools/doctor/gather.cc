@@ -20,6 +20,7 @@
 #include "dataplane/base/io_uring_denied.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/base/utc.h"
+#include "dataplane/base/version.h"
 
 namespace sluice::doctor {
 namespace {

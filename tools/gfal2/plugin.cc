@@ -14,6 +14,7 @@
 
 #include "dataplane/base/file_time.h"
 #include "dataplane/base/path.h"
+#include "dataplane/base/version.h"
 #include "tools/gfal2/copy.h"
 #include "tools/gfal2/node.h"
 #include "tools/gfal2/places/place.h"

@@ -11,6 +11,7 @@
 #include "dataplane/base/config/schema.h"
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/error.h"
+#include "dataplane/base/version.h"
 #include "tools/cli/app.h"
 #include "tools/cli/help.h"
 

@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "dataplane/base/arguments/arguments.h"
+#include "dataplane/base/version.h"
 #include "dataplane/dpdk/bare_ports.h"
 #include "tools/wire/commands.h"
 #include "tools/wire/control_socket.h"

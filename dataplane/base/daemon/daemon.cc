@@ -17,6 +17,7 @@
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/daemon/journal_sink.h"
 #include "dataplane/base/text.h"
+#include "dataplane/base/version.h"
 
 namespace sluice::daemon {
 namespace {
