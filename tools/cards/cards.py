@@ -9,6 +9,7 @@ fast. With --on, the cases run on two ports of real cards in this host that a ca
 import argparse
 import concurrent.futures
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from vm.machine import Failed, stopping
 def in_guest(kind, arguments):
     # Beside another kind with the same driver, fewer cases will do.
     some = not arguments.kinds and kind in guest.SAME_DRIVER
-    with guest.Guest(kind, arguments.mtu) as machine:
+    with guest.Guest(kind, arguments.mtu, arguments.bundle) as machine:
         return machine.cases("short" if arguments.short else "some" if some else "all", arguments.limit)
 
 
@@ -42,6 +43,8 @@ def parse():
     parser.add_argument("--name", help="with --on: what the card is called in the table, such as 'Intel E810-C, 100 GbE'")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="with --on: of the case with several (2)")
     parser.add_argument("--row", action="store_true", help="write what came out into tools/cards/tried.tsv and docs/TUTORIAL.md")
+    parser.add_argument("--bundle", type=pathlib.Path, metavar="FILE",
+                        help="in a virtual machine: the programs of this .tar.gz of ./dev package --bundle, without the system's libraries")  # fmt: skip
     parser.add_argument("--mtu", type=int, default=9000, help="of both nodes (9000)")
     parser.add_argument("--short", action="store_true", help="the shortest cases: both directions, a tree, a paced transfer")
     parser.add_argument("--limit", type=int, default=420, metavar="S", help="seconds for the cases of a kind (420)")
@@ -51,6 +54,10 @@ def parse():
         parser.error(f"{wrong[0]}: no such kind; there are {', '.join(kinds)}")
     if arguments.on and (arguments.kinds or not arguments.name):
         parser.error("--on PORT_A PORT_B wants --name, and no kinds beside it")
+    if arguments.bundle and not (arguments.kinds and set(arguments.kinds) <= set(guest.KINDS)):
+        parser.error(f"--bundle wants kinds of cards that QEMU emulates: {', '.join(guest.KINDS)}")
+    if arguments.bundle and not arguments.bundle.is_file():
+        parser.error(f"{arguments.bundle}: no such file; ./dev package --bundle makes it in build/package")
     if arguments.row and arguments.short:
         parser.error("--row wants all cases, not --short")
     if os.geteuid() != 0:
@@ -69,7 +76,7 @@ def measure(arguments):
     if emulated:
         machine.check_packages()
         machine.make_image()
-        guest.make_disk()
+        guest.make_disk(arguments.bundle)
     machines, beside = concurrent.futures.ThreadPoolExecutor(1), concurrent.futures.ThreadPoolExecutor(1)
     try:
         kinds_of = {machines.submit(in_guest, kind, arguments): kind for kind in emulated}

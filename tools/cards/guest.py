@@ -23,20 +23,27 @@ NO_LINK = {
 # Their driver is that of a kind above.
 SAME_DRIVER = ("e1000", "virtio-packed", "virtio-plain")
 
+_LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+OF_THE_SYSTEM = [f"{_LIBRARIES}/{name}*" for name in ("dpdk", "librte_", "libgrpc", "libprotobuf", "libprometheus", "libipsec_mb", "libisal", "libspdlog",
+                                                      "libsqlite3", "libhwloc", "liburing", "libfmt", "libabsl", "libseccomp")]  # fmt: skip
 
-def make_disk():
-    programs = [BINARIES / name for name in ("sluice", "sluice-control", "sluice-dataplane")] + [ROOT / "tools/package/sluice-host"]
-    machine.make_disk(WORK / "root.img", programs, [HERE / "cases.sh"])
+
+def make_disk(bundle):
+    """With the programs of this tree, or of a bundle."""
+    built = [] if bundle else [BINARIES / name for name in ("sluice", "sluice-control", "sluice-dataplane")]
+    machine.make_disk(WORK / "root.img", [*built, ROOT / "tools/package/sluice-host"], [HERE / "cases.sh"], bundle=bundle)
 
 
 class Guest(machine.Machine):
     """Runs until the end of its `with`."""
 
-    def __init__(self, kind, mtu):
+    def __init__(self, kind, mtu, bundle=None):
         super().__init__(WORK / "root.img", WORK / f"{kind}-{mtu}")
         device, options, self.workers = KINDS[kind]
         options = options.format(mtu=mtu)
         self.mtu = mtu
+        # What a bundle brings itself must not be found in the system.
+        self.first = f"rm -rf {' '.join(OF_THE_SYSTEM)}\n" if bundle else ""
         self.no_link = NO_LINK.get(kind, "")
         self.kernel = "intel_iommu=on"
         # A card with several queues needs a wire with as many: taps on a bridge, in a network of their own.
@@ -84,5 +91,5 @@ class Guest(machine.Machine):
     def cases(self, which, limit_s):
         """What the guest said, in `limit_s` at most. `which`: as CASES of cases.sh."""
         workers = " ".join(str(number) for number in self.workers)
-        return self.script("cases", f"export MTU={self.mtu} WORKERS='{workers}' CASES={which} NO_LINK='{self.no_link}' "
+        return self.script("cases", f"{self.first}export MTU={self.mtu} WORKERS='{workers}' CASES={which} NO_LINK='{self.no_link}' "
                            f"PATH={machine.PATH} BASE=/data MEMORY_MIB=512 MONITOR=/host/out\n. /cases.sh\n", limit_s)  # fmt: skip

@@ -49,14 +49,17 @@ def make_image():
     run(recipe, WORK)
 
 
-def make_disk(disk, programs, scripts, modules=None):
-    """The guest's disk: the image, `programs` in /opt/sluice/bin, `scripts` in its /; `modules` of another kernel than the image's."""
+def make_disk(disk, programs, scripts, modules=None, bundle=None):
+    """The guest's disk: the image, `programs` in /opt/sluice/bin, `scripts` in its /; `modules` of another kernel than the image's; a
+    `bundle` of `./dev package`, unpacked in /opt/sluice."""
     root = WORK / "root"
     if modules is not None:
         shutil.copytree(modules, root / "lib/modules" / modules.name, symlinks=True, dirs_exist_ok=True)
     place = root / "opt/sluice"
     shutil.rmtree(place, ignore_errors=True)
     (place / "bin").mkdir(parents=True)
+    if bundle is not None:
+        run("tar", "-xzf", bundle, "-C", place, "--strip-components=1")
     for program in programs:
         shutil.copy(program, place / "bin")
     run("install", "-m755", HERE / "init.sh", HERE / "nodes.sh", *scripts, root)
