@@ -171,6 +171,7 @@ shown asks alice --link "$(as alice sluice console open)" node names events doct
 must_not asks carol --link "$(as carol sluice console open)" --path data names # which she may pass, and not read
 shown asks carol --link "$(as carol sluice console open)" --path data/carol node names # by sluice-users
 shown as alice sluice console sign-ins
+sluice-console --help >/dev/null # as root, who could leave compiled files
 shown grep -E '^Cap(Eff|Bnd|Amb)|^NoNewPrivs|^Seccomp:' "/proc/$(pid sluice-console)/status"
 rss() { sed -n 's/^VmRSS:[[:space:]]*//p' "/proc/$(pid "$1")/status"; }
 echo "memory of the console: $(rss sluice-console)"
@@ -215,6 +216,7 @@ shown apt-get -qq -o Dpkg::Use-Pty=0 purge -y sluice
 must [ ! -e /etc/sluice ]
 must [ ! -e /var/lib/sluice ]
 must [ ! -e /var/lib/sluice-console ]
+must [ -z "$(ls -d /usr/lib/sluice* /usr/share/sluice* /usr/libexec/sluice* 2>/dev/null)" ]
 must [ -f /srv/sluice/run42 ]
 must [ -z "$(systemctl list-unit-files --no-legend 'sluice*' || true)" ]
 echo
