@@ -58,6 +58,13 @@ class Node:
             logs / f"{name}-control.log",
         )
 
+    def install(self, binaries):
+        """Programs of another build, once neither daemon runs any more: an upgrade, or the way back."""
+        binaries, former = pathlib.Path(binaries), self.binaries
+        for daemon in (self.dataplane, self.control):
+            daemon.command = [str(binaries / pathlib.Path(word).name) if pathlib.Path(word).parent == former else word for word in daemon.command]
+        self.binaries = binaries
+
     def add_export(self, name, path, mode="rw", peers=None, quotas=()):
         """peers: all that may use it, as of [[export]] peers; quotas: the keys of each [[export.quota]]."""
         pathlib.Path(path).mkdir(parents=True, exist_ok=True)

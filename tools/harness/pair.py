@@ -21,21 +21,23 @@ _HUGEPAGE_MARGIN_MIB = 32
 class Pair(Stacked):
     """settings: for both nodes; settings_a, settings_b: for one; all as {section: {key: value}}.
     prefix(side): words before the command of each daemon of that side, such as taskset's.
+    binaries: of each side; none: those of this build.
     in_memory: its files are in a tmpfs, if there is one: thousands of them are synced and removed there in no time."""
 
     def __init__(self, wire=None, bytes_needed=0, settings=None, settings_a=None, settings_b=None,
-                 memory_mib=_MEMORY_MIB, keep=False, prefix=None, in_memory=False):  # fmt: skip
+                 memory_mib=_MEMORY_MIB, keep=False, prefix=None, in_memory=False, binaries=(None, None)):  # fmt: skip
         super().__init__()
         self.wire = wire or MemifWire()
         self.keep = keep
         self._bytes_needed = bytes_needed
         self._in_memory = in_memory
+        self._binaries = binaries
         self._settings = (settings or {}, settings_a or {}, settings_b or {})
         self._memory_mib = memory_mib
         self._prefix = prefix or (lambda _side: [])
 
     def _make(self):
-        binaries = find_binaries()
+        binaries = [find_binaries(given) for given in self._binaries]
         parent = scratch_parent(self._bytes_needed, self._in_memory)
         self.base = pathlib.Path(tempfile.mkdtemp(prefix="sluice-", dir=parent))
         if not self.keep:
@@ -47,8 +49,8 @@ class Pair(Stacked):
         self._mounts = self._stack.enter_context(contextlib.ExitStack())
         # The first nodes to go, before the wire and the pages that they use.
         ports = free_ports(2)
-        self.a = self._node(binaries, 0, "a", ports[0])
-        self.b = self._node(binaries, 1, "b", ports[1])
+        self.a = self._node(binaries[0], 0, "a", ports[0])
+        self.b = self._node(binaries[1], 1, "b", ports[1])
         self.a.trust(self.b)
         self.b.trust(self.a)
 
