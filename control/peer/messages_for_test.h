@@ -100,7 +100,7 @@ inline std::vector<Message> sample_messages() {
   return {
       Hello{.version_min = 1,
             .version_max = 2,
-            .software = "sluice 0.1.0",
+            .software = "sluice 1.0.0",
             .session_id = "00ff0123456789abcdef0123456789ab",
             .known = true,
             .flow_ids = {1, ~0ULL},
