@@ -132,7 +132,7 @@ def test_arrows_run_forwards(tree, source, header):
 
 
 def test_long_files_are_named(tree):
-    problems = tree(house_rules.check_sizes, **{"a.cc": "\n" * 400, "b.cc": "\n" * 401, "c.md": "\n" * 900})
+    problems = tree(house_rules.check_sizes, **{"a.cc": "\n" * 400, "b.cc": "\n" * 401, "c.md": "\n" * 900, "d.proto": "\n" * 500})
     assert problems == ["b.cc: 401 lines, at most 400; split it by what its parts do"]
 
 
