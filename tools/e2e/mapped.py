@@ -4,8 +4,8 @@ import json
 import pwd
 import subprocess
 
-from harness import Pair, wait_until
-from harness.process import Daemon
+from harness import Pair
+from harness.users import UsersHelper
 from transfers import as_user, run_control_as
 
 # Of Debian's own: two whose group is `nogroup`, one with a lower number, and one who is no member.
@@ -24,9 +24,7 @@ class Mapped:
     def __init__(self, pair):
         self.pair, self.a, self.b = pair, pair.a, pair.b
         self.map = pair.base / "users.map"
-        self.helpers = {node.name: Daemon(f"sluice-users of node {node.name}",
-                                          [node.binaries / "sluice-users", "--node", node.directory],
-                                          pair.base / f"{node.name}-users.log") for node in pair.nodes}  # fmt: skip
+        self.helpers = {node.name: UsersHelper(node, pair.base / f"{node.name}-users.log") for node in pair.nodes}
 
     def prepare(self):
         self.write(USUAL)
@@ -42,10 +40,7 @@ class Mapped:
         new.rename(self.map)
 
     def start_helper(self, node):
-        helper = self.helpers[node.name]
-        helper.start()
-        socket = node.directory / "run" / "users-helper.sock"
-        wait_until(lambda: helper.log_lines("opens files as") and socket.exists(), 20, "sluice-users is ready")
+        self.helpers[node.name].start()
 
     def sluice(self, user, *words):
         command = [*as_user(user), *self.a.command(*words)]
@@ -74,7 +69,7 @@ def mapped_pair(make_pair, prepare_more=lambda _mapped: None):
         prepare_more(made[0])
         made[0].prepare()
 
-    make_pair(prepare, settings={"control": control, "dataplane": {"group": CONTROL}}, bytes_needed=1 << 29)
+    make_pair(prepare, settings={"control": control, "dataplane": {"group": CONTROL}}, bytes_needed=1 << 29, in_memory=True)
     for node in made[0].pair.nodes:
         made[0].start_helper(node)
     yield made[0]

@@ -5,9 +5,9 @@ import pwd
 import shutil
 
 import pytest
-from harness import is_root, veth_missing, wait_until
-from harness.process import Daemon
+from harness import is_root, veth_missing
 from harness.system import same_bytes
+from harness.users import UsersHelper
 from stranger import met
 from transfers import INCOMPATIBLE, MIB, SOURCE, UNTRUSTED, forget, make_file
 
@@ -31,10 +31,8 @@ def meeting():
         one.node.settings["control"]["users_map_file"] = str(one.map)
         one.node.write_configuration()
         one.node.start_control()
-        helper = Daemon("sluice-users", [one.node.binaries / "sluice-users", "--node", one.node.directory],
-                        one.node.directory.parent / "users.log")  # fmt: skip
+        helper = UsersHelper(one.node, one.node.directory.parent / "users.log")
         helper.start()
-        wait_until(lambda: helper.log_lines("opens files as"), 20, "sluice-users is ready")
         yield one
         assert helper.stop() == 0
 

@@ -52,7 +52,7 @@ def namespace():
 
 @pytest.fixture(scope="module")
 def nodes(namespace):
-    with tempfile.TemporaryDirectory(prefix="sluice-", dir=scratch_parent(1 << 30)) as folder:
+    with tempfile.TemporaryDirectory(prefix="sluice-", dir=scratch_parent(1 << 30, in_memory=True)) as folder:
         base = Path(folder)
         a, b, c = (_make(base, number, name, namespace) for number, name in enumerate("abc", start=1))
         b.add_export("drop", base / "drop", quotas=_quota(session_bytes="10MiB", session_files=NAMES))

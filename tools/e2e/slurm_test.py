@@ -7,8 +7,8 @@ import signal
 
 import pytest
 from harness import Group, HarnessError, Slurm, find_binaries, group_missing, slurm_missing, wait_until
-from harness.process import Daemon
 from harness.system import REPOSITORY, random_file, same_bytes
+from harness.users import UsersHelper
 from transfers import CANCELLED, ENDED, EXISTS, MIB, SOURCE, nothing_temporary
 
 _reason = group_missing() or slurm_missing()
@@ -32,13 +32,11 @@ class Site:
         self.scratch = group.base / "scratch"
         self.scratch.mkdir()
         os.chown(self.scratch, pwd.getpwnam(USER).pw_uid, pwd.getpwnam(USER).pw_gid)
-        self.users = Daemon("sluice-users of node home", [find_binaries() / "sluice-users", "--node", self.home.directory],
-                            group.base / "home-users.log")  # fmt: skip
+        self.users = UsersHelper(self.home, group.base / "home-users.log")
 
     def start(self):
         self.group.start()
         self.users.start()
-        wait_until(lambda: self.users.log_lines("opens files as"), 20, "sluice-users is ready")
 
     def begun(self):
         return [session for session in self.home.sessions() if session["direction"] in ("send", "get", "order")]

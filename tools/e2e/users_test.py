@@ -11,8 +11,8 @@ import subprocess
 
 import pytest
 from harness import Pair, is_root, wait_until
-from harness.process import Daemon
 from harness.system import random_file, same_bytes
+from harness.users import UsersHelper
 from transfers import (CONFIGURATION, DAEMON, DEVICE, MIB, OUTSIDE, RESOURCES, SOURCE, USAGE, as_user, ended_session, forget, refused,
                        run_control_as, wait_state)  # fmt: skip
 
@@ -32,16 +32,14 @@ class Users:
 
     def __init__(self, pair):
         self.pair, self.a, self.b = pair, pair.a, pair.b
-        self.helper = Daemon("sluice-users of node a", [self.a.binaries / "sluice-users", "--node", self.a.directory],
-                             pair.base / "a-users.log")  # fmt: skip
-        self.socket = self.a.directory / "run" / "users-helper.sock"
+        self.helper = UsersHelper(self.a, pair.base / "a-users.log")
+        self.socket = self.helper.socket
 
     def prepare(self):
         run_control_as(self.pair, self.a, _CONTROL, also=(_gid(_ADA),))
 
     def start_helper(self):
         self.helper.start()
-        wait_until(lambda: self.helper.log_lines("opens files as") and self.socket.exists(), 20, "sluice-users is ready")
 
     def file_of(self, user, size, name):
         """That nobody but the user can read."""

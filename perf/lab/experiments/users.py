@@ -8,9 +8,8 @@ import os
 import pwd
 import shutil
 
-from harness import wait_until
-from harness.process import Daemon
 from harness.system import is_root
+from harness.users import UsersHelper
 
 from ..errors import MISSING, LabError
 from ..figures import by_round, spread
@@ -71,10 +70,8 @@ def _plant(forest, root, owner):
 
 
 def _start_helper(node):
-    helper = Daemon(f"sluice-users of node {node.name}", [node.binaries / "sluice-users", "--node", node.directory],
-                    node.directory.parent / f"{node.name}-users.log")  # fmt: skip
+    helper = UsersHelper(node, node.directory.parent / f"{node.name}-users.log")
     helper.start()
-    wait_until(lambda: helper.log_lines("opens files as"), 20, "sluice-users is ready")
     return helper
 
 
