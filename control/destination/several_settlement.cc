@@ -105,8 +105,7 @@ void SeveralSources::fetch_version(Known& known, LegId version,
     }
   }
   // They are asked for once workers take them again (only_there): until then what comes of them is dropped.
-  for (const recovery::ExtentRun& run : differing)
-    actions_.forgotten.push_back({.object = object, .range = known.counted.bytes_of(run)});
+  for (const recovery::ExtentRun& run : differing) drop(known, known.counted.bytes_of(run));
   if (!differing.empty()) known.judged = false;
 }
 

@@ -72,6 +72,7 @@ void SeveralSources::only_there(ObjectId object, const recovery::ExtentMap& ther
       const ExtentId end = counted.next_clear({.first = at, .end = run.end});
       counted.clear(recovery::ExtentRun{.first = at, .end = end});
       found->second.complete = false;
+      found->second.dropped.add({.first = at, .end = end});
       check_.forget(object, {.first = at, .end = end});
       planner_.forgotten(object, {.first = at, .end = end});
       at = end;
@@ -85,7 +86,12 @@ void SeveralSources::lose(ObjectId object, recovery::ExtentRun run) {
   found->second.counted.clear(run);
   found->second.complete = false;
   planner_.forgotten(object, run);
-  actions_.forgotten.push_back({.object = object, .range = found->second.counted.bytes_of(run)});
+  drop(found->second, found->second.counted.bytes_of(run));
+}
+
+void SeveralSources::drop(Known& known, recovery::Range range) {
+  known.dropped.add(known.counted.whole_in(range));
+  actions_.forgotten.push_back({.object = known.object.id, .range = range});
 }
 
 // ---- legs --------------------------------------------------------------------------------------
@@ -249,11 +255,11 @@ void SeveralSources::count(const parts::ExtentCheck::Verdict& verdict) {
       return lose(verdict.object, parts::run_of(verdict.extent));
     }
     if (!found->second.counted.is_set(verdict.extent))
-      actions_.forgotten.push_back(
-          {.object = verdict.object, .range = found->second.counted.range_of(verdict.extent)});
+      drop(found->second, found->second.counted.range_of(verdict.extent));
     return;
   }
   found->second.counted.set(verdict.extent);
+  found->second.dropped.remove(parts::run_of(verdict.extent));
   replicas_.confirmed(verdict.object, {.extent = verdict.extent, .crc = verdict.crc, .from = verdict.leg});
   if (found->second.counted.complete()) complete(found->second);
   const recovery::Range range = found->second.counted.range_of(verdict.extent);
@@ -290,7 +296,7 @@ void SeveralSources::follow_planner() {
     check_.forget(object, all);
     found->second.begun_by.reset();
     found->second.complete = false;
-    actions_.forgotten.push_back({.object = object, .range = counted.bytes_of(all)});
+    drop(found->second, counted.bytes_of(all));
   }
   for (const parts::Want& want : wants.wants) ask(want.portion, want.withdrawn);
   for (const ObjectId object : wants.compare) compare(object);
@@ -311,6 +317,19 @@ void SeveralSources::ask(const parts::Portion& portion, bool withdrawn) {
   in_parts(portion.ranges, [&](std::vector<recovery::Range> ranges) {
     actions_.words.push_back(
         {portion.leg, Want{.object = portion.object, .ranges = std::move(ranges), .withdrawn = withdrawn}});
+  });
+  if (!withdrawn) need_dropped(portion);
+}
+
+// What it has not sent yet it does not send earlier for that.
+void SeveralSources::need_dropped(const parts::Portion& portion) {
+  const Known& known = objects_.at(portion.object);
+  std::vector<recovery::Range> needed;
+  for (const recovery::Range& range : portion.ranges)
+    for (const recovery::ExtentRun& run : known.dropped.within(known.counted.whole_in(range)))
+      needed.push_back(known.counted.bytes_of(run));
+  in_parts(needed, [&](std::vector<recovery::Range> ranges) {
+    actions_.words.push_back({portion.leg, Need{.object = portion.object, .ranges = std::move(ranges)}});
   });
 }
 

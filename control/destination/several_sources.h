@@ -20,6 +20,7 @@
 #include "control/parts/hearing.h"
 #include "control/parts/planner.h"
 #include "control/parts/replicas.h"
+#include "control/parts/run_set.h"
 #include "control/parts/settlement.h"
 #include "control/words/messages.h"
 #include "control/words/terms.h"
@@ -119,7 +120,9 @@ class SeveralSources {
  private:
   struct Known {
     Object object;
-    recovery::ExtentMap counted;    // as the planner has it
+    recovery::ExtentMap counted;  // as the planner has it
+    // These have come and do not count. A source that has sent them sends them again only if it hears a Need.
+    parts::RunSet dropped;
     std::optional<LegId> begun_by;  // who was asked for something of it first
     // All of it is there, and the sources that brought it look once more whether they have changed: of each
     // an extent that it says the digest of again.
@@ -149,6 +152,7 @@ class SeveralSources {
 
   // Nothing of it counts, and workers take it again.
   void lose(ObjectId object, recovery::ExtentRun run);
+  void drop(Known& known, recovery::Range range);
   void count(const parts::ExtentCheck::Verdict& verdict);
   void refuse(const parts::ExtentCheck::Verdict& verdict);
   void wait_no_more(LegId id, Joined& leg);
@@ -169,6 +173,7 @@ class SeveralSources {
   std::vector<recovery::ExtentRun> differing_from(const Known& known, LegId version) const;
   void join_settlement(Known& known, LegId leg);
   void ask(const parts::Portion& portion, bool withdrawn);
+  void need_dropped(const parts::Portion& portion);
   void compare(ObjectId object);
   bool waits_for_faster(const Joined& leg) const;
   void fail(Error error) {
