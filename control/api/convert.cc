@@ -6,6 +6,7 @@
 
 #include "control/proto/option_fields.h"
 #include "control/proto/session_state.h"
+#include "control/proto/valid_text.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::service {
@@ -75,8 +76,8 @@ std::string direction_of(const transfer::View& view) {
 void add_file(const transfer::FileView& file, api::Session* session) {
   api::FileProgress* const progress = session->add_files();
   progress->set_object(file.object);
-  progress->set_source(file.source);
-  progress->set_destination(file.destination);
+  progress->set_source(base::printable(file.source));
+  progress->set_destination(base::printable(file.destination));
   progress->set_size(file.size_bytes);
   progress->set_bytes_done(file.bytes_done);
   progress->set_done(file.done);
@@ -321,6 +322,7 @@ api::Session to_api(const transfer::View& view) {
     session.set_error_name(std::string(error_code_name(view.error->code)));
   }
   session.set_state_name(api::state_name(session));
+  api::make_texts_valid(&session);
   return session;
 }
 

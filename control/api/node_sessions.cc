@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "control/proto/valid_text.h"
 #include "dataplane/base/version.h"
 
 namespace sluice::service {
@@ -26,6 +27,7 @@ api::VerifyProgress message_of(const node::VerifyProgress& progress) {
   message.set_problem(progress.problem);
   message.set_digest(progress.digest);
   message.set_names_unchecked(progress.names_unchecked);
+  api::make_texts_valid(&message);
   return message;
 }
 

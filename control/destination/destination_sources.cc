@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "control/destination/destination_end.h"
+#include "dataplane/base/text.h"
 
 namespace sluice::transfer {
 
@@ -92,7 +93,7 @@ void DestinationEnd::leave_out_differing(ObjectId object) {
         {.leg = leg,
          .error = {ErrorCode::kIntegrity,
                    fmt::format("its {} differs from the list, and another source's does not: compare it",
-                               catalog().files_of(object).front().name)}});
+                               base::printable(catalog().files_of(object).front().name))}});
   }
 }
 
