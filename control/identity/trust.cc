@@ -258,6 +258,8 @@ std::vector<Expiry> expiries_of(const Standing& standing) {
 }
 
 Result<Peer> find_peer(const config::Node& node, const std::string& name) {
+  if (name == node.name)
+    return Error{ErrorCode::kPeerUntrusted, "node \"" + name + "\" is this node itself: name another one"};
   if (node.ca_file.empty() && node.addresses_file.empty()) return find_peer(node.directory, name);
   const Result<Trust> trust = Trust::load(node);
   if (!trust) return trust.error();

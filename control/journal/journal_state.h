@@ -10,6 +10,7 @@
 
 #include "control/journal/checkpointer.h"
 #include "control/journal/journal.h"
+#include "control/journal/remedy.h"
 
 namespace sluice::journal {
 
@@ -26,8 +27,9 @@ struct Journal::State {
   }
 
   Error error(const std::string& what) const {
-    return {ErrorCode::kStorage, "journal " + path.string() + ": " + what + ": " + sqlite3_errmsg(db) +
-                                     "; check the disk, or move the file away to begin without it"};
+    return {ErrorCode::kStorage,
+            "journal " + path.string() + ": " + what + ": " + sqlite3_errmsg(db) + "; " +
+                std::string(remedy(sqlite3_extended_errcode(db), sqlite3_system_errno(db)))};
   }
   Status run(const char* sql) const {
     if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return error("writing");

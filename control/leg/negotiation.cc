@@ -191,11 +191,10 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   if (spec.data_ip4.empty() && spec.data_ip6.empty()) {
     return Error{
         ErrorCode::kConfiguration,
-        fmt::format(
-            "this node's data port has no {} address: set port.address4 or port.address6 in node.toml",
-            options.ip == IpFamily::kIp6   ? "IPv6"
-            : options.ip == IpFamily::kIp4 ? "IPv4"
-                                           : "IP")};
+        fmt::format("this node's data port has no {} in node.toml",
+                    options.ip == IpFamily::kIp6   ? "IPv6 address: set port.address6"
+                    : options.ip == IpFamily::kIp4 ? "IPv4 address: set port.address4"
+                                                   : "IP address: set port.address4 or port.address6")};
   }
   spec.prefer_ip6 = options.ip == IpFamily::kIp6;
   const ChunkLimit ip4 =

@@ -106,6 +106,14 @@ void add_everything(CLI::App& app, Context& context) {
   app.footer("'sluice help COMMAND' tells of one command.");
 }
 
+// The first that is no option of `sluice` itself, nor the value of one.
+std::vector<std::string>::iterator command_word(std::vector<std::string>& words) {
+  auto word = words.begin();
+  while (word != words.end() && word->starts_with('-'))
+    word += *word == "--node" && word + 1 != words.end() ? 2 : 1;
+  return word;
+}
+
 int run(const std::vector<std::string>& given, Environment& environment) {
   Context context{environment};
   CLI::App app("", "sluice");
@@ -117,7 +125,7 @@ int run(const std::vector<std::string>& given, Environment& environment) {
     return check_output(0, environment);
   }
   std::vector<std::string> words = given;
-  if (!words.empty() && words.front() == "help") words.front() = "--help";
+  if (const auto word = command_word(words); word != words.end() && *word == "help") *word = "--help";
   const auto parsed = arguments::parse(app, words, environment.out);
   if (!parsed) {
     const auto options_end = std::find(words.begin(), words.end(), "--");

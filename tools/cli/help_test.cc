@@ -23,6 +23,8 @@ TEST(Help, TheUsageHasTheOperands) {
   EXPECT_NE(help_of({"send", "--help"}).find("sluice send [OPTIONS] SRC... NODE:PATH\n"), std::string::npos)
       << help_of({"send", "--help"});
   EXPECT_NE(help_of({"help", "mv"}).find("mv [OPTIONS] NODE:OLD NODE:NEW\n"), std::string::npos);
+  EXPECT_NE(help_of({"--node", "n", "--json", "help", "mv"}).find("mv [OPTIONS] NODE:OLD NODE:NEW\n"),
+            std::string::npos);
   EXPECT_NE(help_of({"doctor", "--help"}).find("doctor [OPTIONS] [NODE]\n"), std::string::npos);
 }
 

@@ -14,9 +14,10 @@ namespace {
 class NodeCommandTest : public CliTest {
  protected:
   Outcome init(const std::string& name) const {
+    std::filesystem::create_directory(control_.directory / "data");
     return run_in(control_.directory,
                   {"node", "init", name, "--name", name, "--device", "net_memif0", "--address", "10.0.0.1/24",
-                   "--core", "1", "--core", "2", "--export", "data=.:rw"});
+                   "--core", "1", "--core", "2", "--export", "data=data:rw"});
   }
 };
 
@@ -29,7 +30,7 @@ TEST_F(NodeCommandTest, InitMakesANodeThatLoadsAndRefusesToMakeItAgain) {
   EXPECT_EQ(node->address4, "10.0.0.1/24");
   EXPECT_EQ(node->cores, (std::vector<int>{1, 2}));
   EXPECT_EQ(node->workers, 2U);
-  EXPECT_EQ(node->exports[0].path, control_.directory);
+  EXPECT_EQ(node->exports[0].path, control_.directory / "data");
   EXPECT_TRUE(node->exports[0].write);
   expect_one_line_error(init("a"), ErrorCode::kConfiguration);
   EXPECT_TRUE(config::load(control_.directory / "a"));
@@ -48,6 +49,23 @@ TEST_F(NodeCommandTest, InitWithAWrongOptionLeavesNothing) {
   }
   expect_one_line_error(run_in(control_.directory, {"node", "init", "n", "--export", "x=/no/such"}),
                         ErrorCode::kConfiguration);
+}
+
+TEST_F(NodeCommandTest, NoExportMayHoldTheNodeItself) {
+  const Outcome refused = run_in(control_.directory, {"node", "init", "n", "--export", "home=."});
+  expect_one_line_error(refused, ErrorCode::kConfiguration);
+  EXPECT_NE(refused.err.find("private key"), std::string::npos) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(control_.directory / "n"));
+}
+
+TEST_F(NodeCommandTest, NobodyElseHasTheNodesOwnName) {
+  init("a");
+  init("b");
+  std::ofstream(control_.directory / "b.pem")
+      << run_in(control_.directory, {"node", "show", "--node", "b", "--certificate"}).out;
+  const Outcome refused = run_in(control_.directory, {"--node", "a", "node", "trust", "a", "b.pem"});
+  expect_one_line_error(refused, ErrorCode::kUsage);
+  EXPECT_NE(refused.err.find("this node's own name"), std::string::npos) << refused.err;
 }
 
 TEST_F(NodeCommandTest, TwoNodesTrustEachOtherByTheirCertificates) {

@@ -14,6 +14,7 @@
 #include "control/identity/node_files.h"
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/check.h"
+#include "dataplane/base/config/apart.h"
 #include "dataplane/base/config/schema.h"
 #include "dataplane/base/unique_fd.h"
 #include "tools/cli/format.h"
@@ -120,6 +121,7 @@ Status create_node(const fs::path& directory, const config::TemplateOptions& opt
   // Says what is wrong with an option before anything is made.
   const auto parsed = config::parse(config::make_template(options), directory, "node.toml");
   if (!parsed) return usage(without_place(parsed.error().message));
+  if (Status apart = config::check_apart(*parsed); !apart) return apart;
   std::error_code error;
   for (const char* part : kParts) {
     if (fs::exists(directory / part, error)) {

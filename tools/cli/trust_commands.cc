@@ -104,6 +104,9 @@ Result<int> trust(const Context& context, const TrustFlags& flags) {
   if (Status status = check(flags); !status) return status.error();
   const auto directory = context.existing_node_directory();
   if (!directory) return directory.error();
+  if (const auto node = config::load(*directory); node && node->name == flags.name)
+    return usage("'" + flags.name +
+                 "' is this node's own name; a peer has another: 'sluice node show' there says which");
   if (flags.certificate.empty() && !flags.successor) return trust_address(context, *directory, flags);
   const std::string file =
       flags.certificate == "-" ? "-" : (context.environment.working_directory / flags.certificate).string();
@@ -125,6 +128,13 @@ Result<int> trust(const Context& context, const TrustFlags& flags) {
                 fmt::format("trusts {} with fingerprint {}{}\n", peer->name, peer->fingerprint,
                             peer->address.empty() ? ", which calls us" : " at " + peer->address) +
                     (until.empty() ? "" : fmt::format("its former key counts until {}\n", until)));
+  if (peer->expires_unix_s <= std::time(nullptr)) {
+    context.environment.err << fmt::format(
+        "sluice: warning: its certificate ended on {}: both nodes refuse each other (5) until it has a new "
+        "one "
+        "('sluice node rotate' there), or both accept ended ones ([control] expired_pins)\n",
+        base::utc_text(peer->expires_unix_s * kNsOfSecond));
+  }
   return 0;
 }
 

@@ -137,3 +137,11 @@ def test_trust_of_something_that_is_no_certificate(node, tmp_path):
     result = node.sluice("node", "trust", "other", junk, "--address", "127.0.0.1:1")
     assert result.returncode in (USAGE, CONFIGURATION), result.stderr
     assert "junk.pem" in result.stderr
+
+
+@pytest.mark.parametrize("program", ["sluice-dataplane", "sluice-control"])
+def test_an_export_that_holds_the_node_is_refused(node, program):
+    """Peers could fetch its key, and pin themselves."""
+    node.exports["all"] = (node.directory.parent, "r")
+    node.write_configuration()
+    refused(start(node, program), CONFIGURATION, "export all", "private key", "export another directory")

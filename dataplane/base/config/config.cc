@@ -8,6 +8,7 @@
 #include <fstream>
 #include <set>
 
+#include "dataplane/base/config/apart.h"
 #include "dataplane/base/config/schema.h"
 #include "dataplane/base/config/toml_text.h"
 #include "dataplane/base/config/values.h"
@@ -290,7 +291,10 @@ Result<Node> load(const std::filesystem::path& directory) {
                                                 (reason != 0 ? std::strerror(reason) : "cannot be read") +
                                                 "; create a node with: sluice node init"};
   }
-  return parse(text, absolute, file.string());
+  Result<Node> node = parse(text, absolute, file.string());
+  if (!node) return node;
+  if (Status apart = check_apart(*node); !apart) return apart.error();
+  return node;
 }
 
 }  // namespace sluice::config
