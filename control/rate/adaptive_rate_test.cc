@@ -138,7 +138,8 @@ TEST(AdaptiveRate, WhatChanceLosesAtTheStartIsNotTakenForAFullPath) {
   };
   for (const Start& start :
        {Start{0.2, 0.01, 1, 90}, Start{0.1, 0.01, 0.5, 90}, Start{0.2, 0.1, 1, 20}, Start{0.1, 0.05, 1, 125},
-        Start{0.001, 0.1, 0.5, 4}, Start{0.001, 0.1, 0.1, 34}}) {
+        Start{0.001, 0.1, 0.5, 4}, Start{0.001, 0.1, 0.1, 34}, Start{0.001, 0.1, 0.1, 542},
+        Start{0.001, 0.1, 0.5, 606}, Start{0.001, 0.1, 1, 255}}) {
     const double bdp_bytes = 125e6 * start.rtt_s;
     Dumbbell path({.capacity_bps = 1e9,
                    .buffer_bytes = std::max(5 * Dumbbell::kDatagramBytes, start.buffer_of_bdp * bdp_bytes),
