@@ -5,8 +5,6 @@
 #include <array>
 #include <cmath>
 
-#include "dataplane/core/repetition.h"
-
 namespace sluice::rate {
 namespace {
 
@@ -14,17 +12,12 @@ constexpr double kRoundMinS = 4e-3;
 // A loop cannot turn faster than statuses come and are looked at: on shorter paths the window is that of a
 // path of this length.
 constexpr double kPipeMinS = 8e-3;
-constexpr double kStartDatagrams = 40;  // of a round trip, at the beginning
-constexpr double kStartDatagramBits = 8.0 * 8192;
-constexpr double kStartRttS = 0.02;
 constexpr double kWindowMinDatagrams = 2;
 constexpr double kLeastShare = 0.01;  // of the most that ever arrived, whatever others do
 constexpr double kLearntLossMax = 0.15;
 constexpr uint64_t kTestEveryNs = 10'000'000'000;
 constexpr uint32_t kRecentStatuses = 16;  // after which what was lost is compared with the baseline
 constexpr uint64_t kDrainEveryNs = 10'000'000'000;
-// So long an operator's word for much loss (repetition.h) keeps what is late apart from what is lost.
-constexpr uint64_t kUnfoldNs = 1'000'000'000;
 constexpr double kNoises = 2;  // that the least delay of a round may be above its mean by chance
 constexpr double kCrowdS = 2;
 constexpr double kCrowdTargets = 2.5;
@@ -42,17 +35,6 @@ double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 uint64_t nanoseconds(double s) { return static_cast<uint64_t>(std::clamp(s, 0.0, 1e9) * 1e9); }
 
 }  // namespace
-
-AdaptiveRate::AdaptiveRate(uint64_t cap_bps, double expected_loss, uint64_t now_ns)
-    : Controller(cap_bps, at_most(kStartDatagrams * kStartDatagramBits / kStartRttS, cap_bps)),
-      expected_loss_(std::clamp(expected_loss, 0.0, 0.95)),
-      silence_(now_ns),
-      target_bps_(static_cast<double>(rate_bps_)),
-      random_loss_(expected_loss_),
-      paced_ns_(now_ns) {
-  growth_.empty_ns = now_ns;
-  if (rate_bps_ == cap_bps_) condition_ = Condition::kRunning;
-}
 
 double AdaptiveRate::pipe_s() const { return std::max(rtt_s_, kPipeMinS); }
 
@@ -82,6 +64,7 @@ uint64_t AdaptiveRate::step(const PathReport& report, uint64_t now_ns) {
     quiet_until_ns_ = 0;  // set when the peer is heard again
     rounds_.restart();
     test_.abort();
+    start_.pulse.abort();
     rate_bps_ = stopped ? 0 : at_most(target_bps_ * Silence::kCrawlFraction, cap_bps_);
     return rate_bps_;
   }
@@ -92,6 +75,7 @@ uint64_t AdaptiveRate::step(const PathReport& report, uint64_t now_ns) {
   }
   if (now_ns < quiet_until_ns_) rounds_.restart();
   round_trip_s_ = seconds(std::min(report.rtt_ns, Silence::kStopNs));
+  if (start_.pulse.running()) pulse(report, now_ns);
   const auto round = rounds_.take(report, nanoseconds(turn_s()), now_ns);
   if (rounds_.news() && report.delay_known) pace(report, now_ns);
   if (round && rtt_s_ > 0) follow(report, *round, now_ns);
@@ -99,7 +83,7 @@ uint64_t AdaptiveRate::step(const PathReport& report, uint64_t now_ns) {
   // However little arrives, and whatever is said of it: without datagrams nothing would ever be learnt again.
   target_bps_ =
       std::max(target_bps_, limit(kWindowMinDatagrams * datagram_bits_ / (pipe_s() + DelayBase::kQueueMaxS)));
-  rate_bps_ = at_most(target_bps_, cap_bps_);
+  rate_bps_ = at_most(start_.pulse.sending() ? start_.pulse.rate_bps() : target_bps_, cap_bps_);
   if (phase_ == Phase::kStart) condition_ = rate_bps_ == cap_bps_ ? Condition::kRunning : Condition::kRamping;
   return rate_bps_;
 }
@@ -114,14 +98,6 @@ void AdaptiveRate::pace(const PathReport& report, uint64_t now_ns) {
   if (phase_ == Phase::kStart) return overshot();
   if (phase_ != Phase::kRun || test_.running()) return;
   target_bps_ = limit(window_bits_ / (pipe_s() + queue_s_) / (1 - std::min(random_loss_, 0.95)));
-}
-
-// The rate has doubled beyond what the path carries, and the round that will say so goes on for a while.
-void AdaptiveRate::overshot() {
-  if (start_.held || start_.first_queue_s < 0 || test_.running()) return;
-  if (queue_s_ <= start_.first_queue_s + target_s(target_bps_)) return;
-  start_.held = true;
-  target_bps_ /= 2;
 }
 
 AdaptiveRate::Sight AdaptiveRate::look(const Round& round) {
@@ -183,40 +159,6 @@ void AdaptiveRate::enter_run(double window_bits, uint64_t now_ns) {
   growth_.hold_rounds = 1;
   growth_.empty_ns = now_ns;
   recent_ = {};
-}
-
-void AdaptiveRate::start(const Sight& sight, uint64_t now_ns) {
-  if (start_.first_queue_s < 0) start_.first_queue_s = sight.queue_s;
-  const double round_ns = turn_s() * 1e9;
-  const bool suspect = sight.loss_bound > excess(0.01) &&
-                       sight.queue_s < start_.first_queue_s + sight.target_s && sight.datagrams > 60;
-  if (!suspect) {
-    start_.suspect_ns = UINT64_MAX;
-  } else {
-    start_.suspect_ns = std::min(start_.suspect_ns, now_ns);
-    // Where delays differ much the fast datagrams come first, and the others look lost until they come.
-    if (expected_loss_ >= Repetition::kLossMin && now_ns - start_.suspect_ns < kUnfoldNs) return;
-    // At the rate that arrived: if the path is full, the loss is gone then.
-    start_.suspect_loss = sight.loss;
-    start_.suspect_datagrams = sight.datagrams;
-    return test_.begin(limit(sight.delivered_bps / (1 - std::min(random_loss_, 0.95))),
-                       LossTrial::kSureDeviations);
-  }
-  if (sight.loss_bound <= excess(0.01)) random_loss_ = std::max(random_loss_, std::min(0.01, sight.loss));
-  if (sight.delivered_bps > 1.25 * start_.best_bps) {
-    start_.best_bps = sight.delivered_bps;
-    start_.flat_rounds = 0;
-  } else if (!sight.limited) {
-    ++start_.flat_rounds;
-  }
-  const bool queued = sight.queue_s > start_.first_queue_s + sight.target_s;
-  if (queued || start_.flat_rounds >= 3) {
-    capacity_bps_ = sight.delivered_bps;
-    next_test_ns_ = now_ns + static_cast<uint64_t>(10 * round_ns);
-    return enter_run(0.95 * sight.delivered_bps * sight.round_trip_s, now_ns);
-  }
-  if (!sight.limited && !start_.held) target_bps_ = limit(2 * target_bps_);
-  start_.held = false;
 }
 
 void AdaptiveRate::test(const Round& round, const Sight& sight, uint64_t now_ns) {
@@ -291,10 +233,14 @@ void AdaptiveRate::run(const Round& round, const Sight& sight, uint64_t now_ns) 
   growth_.to_be_checked = false;
   // As much is lost below the ceiling, or a queue shows: it was none.
   if (sight.loss_bound > excess(0.01) || sight.queue_s > sight.target_s) ceiling_.forget();
-  if (sight.loss_bound > excess(0.01) && sight.queue_s < 2 * sight.target_s && now_ns >= next_test_ns_ &&
-      sight.datagrams > 60 && !sight.limited)
-    return test_.begin(target_bps_);
-  if (sight.loss_bound > excess(0.02)) {
+  const bool much = sight.loss_bound > excess(0.02);
+  // On a short path rounds have few datagrams. There much must be lost, well below what the path carried.
+  const bool suspect = sight.datagrams > kTrialDatagrams
+                           ? sight.loss_bound > excess(0.01) && sight.queue_s < 2 * sight.target_s
+                           : much && turn_s() <= kRoundMinS && sight.queue_s < 0.25 * sight.target_s &&
+                                 sight.delivered_bps < 0.75 * capacity_bps_;
+  if (suspect && now_ns >= next_test_ns_ && !sight.limited) return test_.begin(target_bps_);
+  if (much) {
     window_bits_ = 0.85 * sight.delivered_bps * sight.round_trip_s;
     growth_.calm_rounds = growth_.accelerations = 0;
     growth_.hold_rounds = 1;

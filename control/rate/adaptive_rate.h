@@ -18,6 +18,7 @@
 #include "control/rate/loss_trial.h"
 #include "control/rate/round_meter.h"
 #include "control/rate/silence.h"
+#include "control/rate/start_pulse.h"
 
 namespace sluice::rate {
 
@@ -30,6 +31,7 @@ class AdaptiveRate final : public Controller {
 
  private:
   enum class Phase : uint8_t { kStart, kRun, kDrain };
+  static constexpr double kTrialDatagrams = 60;  // of fewer in a round little loss says nothing
   // What a round means, in the terms of the law.
   struct Sight {
     double delivered_bps = 0;
@@ -47,6 +49,7 @@ class AdaptiveRate final : public Controller {
   double target_s(double rate_bps) const;
   double pipe_s() const;
   double turn_s() const;
+  void pulse(const PathReport& report, uint64_t now_ns);
   void start(const Sight& sight, uint64_t now_ns);
   void run(const Round& round, const Sight& sight, uint64_t now_ns);
   void test(const Round& round, const Sight& sight, uint64_t now_ns);
@@ -57,6 +60,7 @@ class AdaptiveRate final : public Controller {
   void enter_run(double window_bits, uint64_t now_ns);
   void pace(const PathReport& report, uint64_t now_ns);
   void overshot();
+  bool disordered() const;
   void judge_yield(const Round& round, const Sight& sight);
   double excess(double over) const { return 1.5 * random_loss_ + over; }
   double limit(double rate_bps) const;
@@ -87,10 +91,13 @@ class AdaptiveRate final : public Controller {
     double change_s = 0;  // of the least delay, from status to status; smoothed
   } disorder_;
   struct Start {
-    double best_bps = 0;  // delivered, so far
-    int flat_rounds = 0;  // since then
-    double first_queue_s = -1;
-    bool held = false;                 // in this round the queue has shown
+    StartPulse pulse;
+    bool found = false;                // the rate is about what the path carries: a pulse told
+    bool judged = false;               // a round has been looked at
+    double best_bps = 0;               // delivered, so far
+    int flat_rounds = 0;               // since then
+    bool held = false;                 // in this round the rate does not grow
+    bool overshot = false;             // since the queue has shown: the rate is halved
     double suspect_loss = 0;           // that made a trial begin
     double suspect_datagrams = 0;      // of which it is
     uint64_t suspect_ns = UINT64_MAX;  // since when too much looked lost

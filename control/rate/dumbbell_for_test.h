@@ -162,7 +162,7 @@ class Dumbbell {
     flow.controller->step(flow.report, at_ns(now_s));
   }
   void make_statuses(Flow& flow) {
-    const double interval_s = std::clamp(flow.rtt_s / 8, 1e-3, 10e-3);
+    constexpr double interval_s = 1e-3;
     while (flow.next_status_s <= now_s) {
       const double at_s = flow.next_status_s;
       flow.next_status_s += interval_s;

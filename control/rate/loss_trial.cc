@@ -15,9 +15,10 @@ constexpr double kSurelyGone = 0.05;  // less loss than that is not what doublin
 
 }  // namespace
 
-void LossTrial::begin(double rate_bps, double deviations) {
+void LossTrial::begin(double rate_bps, double deviations, double suspect_loss) {
   *this = {};
   deviations_ = deviations;
+  suspect_loss_ = suspect_loss;
   running_ = true;
   rate_bps_ = rate_bps;
 }
@@ -37,7 +38,7 @@ double LossTrial::low_loss_bound() const { return loss_lower_bound(low_.loss(), 
 LossTrial::Finding LossTrial::take(const Round& round) {
   ++rounds_;
   if (rounds_ > 1) (high_ ? full_ : low_).add(round);
-  const double losses_a_round = std::max(1e-3, round.loss) * std::max(1.0, round.datagrams);
+  const double losses_a_round = std::max({1e-3, suspect_loss_, round.loss}) * std::max(1.0, round.datagrams);
   const double wanted = std::clamp(kLossesWanted / losses_a_round + 1, kRoundsMin, kRoundsMax);
   if (rounds_ < wanted) return Finding::kRunning;
   if (!high_) {

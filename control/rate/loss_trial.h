@@ -19,7 +19,8 @@ class LossTrial {
   enum class Finding : uint8_t { kRunning, kCongestive, kRandom };
 
   // By so many deviations the two halves differ if the loss is of our making.
-  void begin(double rate_bps, double deviations = 2.5);
+  // `suspect_loss`: what made it begin, if that is to be found again.
+  void begin(double rate_bps, double deviations = 2.5, double suspect_loss = 0);
   bool running() const { return running_; }
   void abort() { running_ = false; }
   Finding take(const Round& round);
@@ -36,6 +37,7 @@ class LossTrial {
   bool high_ = false;
   double rate_bps_ = 0;
   double deviations_ = 0;
+  double suspect_loss_ = 0;
   int rounds_ = 0;  // of this half
   LossCount low_;
   LossCount full_;

@@ -55,5 +55,18 @@ TEST(LossTrial, TheFirstRoundOfAHalfDoesNotCount) {
   EXPECT_NEAR(trial.loss(), 0.02, 1e-9);
 }
 
+// What made it begin would have been lost again, were it random.
+TEST(LossTrial, EndsSoonWhereLossThatWasSuspectedIsGone) {
+  const auto rounds_of_first_half = [](double suspect_loss) {
+    LossTrial trial;
+    trial.begin(1e9, LossTrial::kSureDeviations, suspect_loss);
+    int rounds = 0;
+    for (; trial.rate_bps() < 1e9; ++rounds) (void)trial.take({.datagrams = 1000, .loss = 0});
+    return rounds;
+  };
+  EXPECT_LE(rounds_of_first_half(0.05), 3);
+  EXPECT_GT(rounds_of_first_half(0), 20);
+}
+
 }  // namespace
 }  // namespace sluice::rate

@@ -50,7 +50,8 @@ class RoundMeter {
  public:
   // The round that this report ends, if it ends one. Rounds take at least `round_ns`.
   std::optional<Round> take(const PathReport& report, uint64_t round_ns, uint64_t now_ns);
-  void restart() { began_ = false; }  // what was seen so far belongs to no round
+  void restart() { began_ = false; }               // what was seen so far belongs to no round
+  uint64_t statuses() const { return statuses_; }  // as of the newest report
   // In front of the newest report: a status came that was not seen before.
   bool news() const { return news_; }
 
