@@ -80,6 +80,20 @@ void Outlook::heard(const Path& path, const Sample& sample, uint64_t now_ns) {
   if (all.size() > kSamplesMax) all.pop_front();
 }
 
+// One short session tells little: half of what is known is what those before it had.
+void Outlook::brief(const Path& path, double rate_bps, uint64_t now_ns) {
+  const double before_bps = about_bps(path, now_ns);
+  const double mean_bps = before_bps > 0 ? (before_bps + rate_bps) / 2 : rate_bps;
+  brief_[path] = {.at_ns = now_ns, .sample = {.rate_bps = mean_bps}};
+}
+
+double Outlook::about_bps(const Path& path, uint64_t now_ns) const {
+  if (const auto known = speed(path, now_ns)) return known->mean_bps;
+  const auto found = brief_.find(path);
+  if (found == brief_.end() || now_ns - std::min(now_ns, found->second.at_ns) > kRecentNs) return 0;
+  return found->second.sample.rate_bps;
+}
+
 std::optional<Speed> Outlook::speed(const Path& path, uint64_t now_ns) const {
   const auto found = measured_.find(path);
   if (found == measured_.end()) return std::nullopt;

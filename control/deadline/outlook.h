@@ -68,6 +68,11 @@ class Outlook {
   // One source of several brought so much of a session.
   void heard(const Path& path, const Sample& sample, uint64_t now_ns);
 
+  // Its bytes came so fast, in a session that may have been too short for a sample.
+  void brief(const Path& path, double rate_bps, uint64_t now_ns);
+  // What may be expected of the path, about; 0: nothing is known. For a choice among paths, and no deadline.
+  double about_bps(const Path& path, uint64_t now_ns) const;
+
   // A session has ended in success after so many seconds, in which it had the path for itself.
   void ended(const Path& path, const Whole& whole, uint64_t now_ns);
 
@@ -106,6 +111,7 @@ class Outlook {
   std::map<std::string, Entry> entries_;
   std::map<Path, std::deque<Measured>> measured_;
   std::map<Path, std::deque<Ended>> ended_;
+  std::map<Path, Measured> brief_;
 };
 
 }  // namespace sluice::deadline

@@ -49,6 +49,19 @@ TEST(Outlook, KnowsThePathOfAPeerForAnHour) {
   EXPECT_FALSE(node.outlook.speed(kBeta, node.now_ns + Outlook::kRecentNs + kSecondNs));
 }
 
+TEST(Outlook, AShortSessionTellsAboutHowFastAPathIs) {
+  Node node;
+  EXPECT_EQ(node.outlook.about_bps(kBeta, node.now_ns), 0);
+  node.outlook.brief(kBeta, 40e6, node.now_ns);
+  EXPECT_DOUBLE_EQ(node.outlook.about_bps(kBeta, node.now_ns), 40e6);
+  node.outlook.brief(kBeta, 20e6, node.now_ns);
+  EXPECT_DOUBLE_EQ(node.outlook.about_bps(kBeta, node.now_ns), 30e6) << "one may have been unlucky";
+  EXPECT_FALSE(node.outlook.speed(kBeta, node.now_ns)) << "no deadline is judged by it";
+  EXPECT_EQ(node.outlook.about_bps(kBeta, node.now_ns + Outlook::kRecentNs + kSecondNs), 0);
+  node.measure(kBeta, 80e6);
+  EXPECT_DOUBLE_EQ(node.outlook.about_bps(kBeta, node.now_ns), 80e6) << "samples tell more";
+}
+
 TEST(Outlook, WhatSessionsTakeBesidesTheirDataIsKnownOfThoseThatEnded) {
   Node node;
   EXPECT_EQ(node.outlook.besides_s(kBeta, 100 * kMb, node.now_ns), 0);

@@ -25,7 +25,7 @@ void SeveralSources::complete(Known& known) {
   known.last_looks.clear();
   for (auto& [leg, joined] : legs_) {
     const std::vector<recovery::ExtentRun> runs = check_.brought_by(leg, known.object.id);
-    if (runs.empty() || known.looked.contains(leg) || joined.hearing.lost(joined.rtt_ns)) continue;
+    if (runs.empty() || known.looked.contains(leg) || lost(leg, joined)) continue;
     known.last_looks.emplace(leg, runs.front().first);
     joined.looks.push_back(known.object.id);
     ask_looks(leg, joined);

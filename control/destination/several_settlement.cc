@@ -29,7 +29,7 @@ void SeveralSources::begin_settlement(Known& known) {
   replicas_.remove(known.object.id);
   known.settlement.emplace(known.object.id, known.object.size_bytes, extent_bytes_);
   for (const auto& [leg, joined] : legs_) {
-    if (!joined.hearing.lost(joined.rtt_ns)) known.settlement->join(leg);
+    if (!lost(leg, joined)) known.settlement->join(leg);
   }
 }
 

@@ -157,10 +157,11 @@ void SeveralSources::tick(LegId leg, const Sign& sign, uint64_t now_ns) {
   now_ns_ = std::max(now_ns_, now_ns);
   const uint64_t before = std::exchange(joined.bytes, sign.bytes);
   joined.hearing.look(sign.bytes + sign.heard_ns, sign.up, now_ns_);
-  if (joined.hearing.lost(joined.rtt_ns)) wait_no_more(leg, joined);
+  if (lost(leg, joined)) wait_no_more(leg, joined);
   follow_check();  // nothing is planned for what has come
   planner_.received(leg, sign.bytes - std::min(sign.bytes, before), now_ns_);
   if (waits_for_faster(joined)) return;
+  planner_.expect_others(others_.some && now_ns_ - first_joined_ns_ < kOthersJoinNs);
   planner_.tick(now_ns_);
 }
 

@@ -155,6 +155,7 @@ class SeveralSources {
   void drop(Known& known, recovery::Range range);
   void count(const parts::ExtentCheck::Verdict& verdict);
   void refuse(const parts::ExtentCheck::Verdict& verdict);
+  bool lost(LegId id, const Joined& leg) const { return leg.hearing.lost(leg.rtt_ns, planner_.silent(id)); }
   void wait_no_more(LegId id, Joined& leg);
   void complete(Known& known);
   void ask_looks(LegId id, Joined& leg);

@@ -170,8 +170,8 @@ Status Handshake::go_on(uint64_t now_ns, Effects& out) {
 }
 
 uint64_t Handshake::expected_bps(uint64_t now_ns) const {
-  const auto speed = around_.settings.outlook->speed({.peer = around_.peer_name, .outgoing = false}, now_ns);
-  return speed ? static_cast<uint64_t>(speed->mean_bps) : 0;
+  return static_cast<uint64_t>(
+      around_.settings.outlook->about_bps({.peer = around_.peer_name, .outgoing = false}, now_ns));
 }
 
 void Handshake::start(uint64_t now_ns, Effects& out) {

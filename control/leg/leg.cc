@@ -129,9 +129,11 @@ void Leg::end_failed(const Error& error, uint64_t now_ns, Effects& out) {
 
 // ---- the beginning -----------------------------------------------------------------------------
 
-void Leg::begin_attempt(uint64_t now_ns, Effects& /*out*/) {
+void Leg::begin_attempt(uint64_t now_ns, Effects& out) {
   attempt_ = {};
+  if (std::exchange(parting_.awaited_until_ns, 0) != 0) stream_.hang_up(now_ns, out);
   stream_.reset(now_ns);
+  if (job_.several_peers) job_.legs.expect(id_, handshake_.expected_bps(now_ns));
   enter(P::kDataplane, now_ns);
 }
 
@@ -142,7 +144,6 @@ void Leg::leave_dataplane(uint64_t now_ns, Effects& out) {
   if (std::exchange(claim_, Claim::kNone) == Claim::kAdopted) return adopt(now_ns, out);
   if (!job_.initiator) return enter(P::kPeer, now_ns);
   if (!job_.may_begin(id_)) return void(entered_ns_ = now_ns);  // another leg is first, which has limits
-  job_.legs.expect(id_, handshake_.expected_bps(now_ns));
   enter(P::kHandshake, now_ns);
   judge(handshake_.call(*dataplane_, now_ns, out), now_ns, out);
 }
@@ -340,7 +341,11 @@ void Leg::keep_moving(uint64_t now_ns, Effects& out) {
 // call again once the destination has heard it: so its journal must know first.
 void Leg::bid_farewell(uint64_t now_ns, Effects& out) {
   const bool over = !stream_.up() || now_ns >= farewell_due_ns();
-  if (!over && !job_.peer_ended(id_)) return;
+  if (!over && !job_.peer_ended(id_)) {
+    // The files have their names. The farthest of several sources does not decide when users hear of it.
+    if (!job_.several_peers || job_.role != Role::kDestination) return;
+    parting_.awaited_until_ns = farewell_due_ns();
+  }
   if (job_.role == Role::kSource && !over && !job_.initiator) {
     if (!attempt_.completion_asked) completion_ = attempt_.completion_asked = true;
     return;

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "control/leg/backoff.h"
+#include "control/leg/early_speed.h"
 #include "control/leg/handshake.h"
 #include "control/leg/watch.h"
 
@@ -59,7 +60,8 @@ class Leg {
   static constexpr uint64_t kCloseTimeoutNs = 5 * kSecondNs;
   static constexpr uint64_t kAdoptTimeoutNs = 5 * kSecondNs;
   static constexpr uint64_t kFarewellNs = 5 * kSecondNs;
-  // A farewell of one peer of several, from when it was heard last: it hears of the end later (part()).
+  // The last word of one source of several is awaited so long from when it was heard last. That holds up
+  // nobody: the source is called again after that (part()).
   static constexpr uint64_t kFarewellQuietNs = 2 * kSecondNs;
   static constexpr uint64_t kInquireNs = 30 * kSecondNs;  // after which a peer that does not call is asked
   static constexpr uint64_t kInquireMaxNs = 300 * kSecondNs;  // then ever more rarely, down to this
@@ -126,6 +128,8 @@ class Leg {
   // Its peer knows nothing of what was agreed upon: no other leg may go on.
   bool take_anew() { return std::exchange(wants_.anew, false); }
   bool take_parted() { return std::exchange(parting_.over, false); }
+  bool peer_aware() const { return parting_.aware; }         // of the end: it has said so after the attempt
+  double early_bps() const { return attempt_.early.bps(); }  // of its last attempt; 0: not known
   bool contacted() const { return handshake_.contacted(); }  // in this attempt
   bool call_waits() const { return waiting_call_.has_value(); }
   bool told_of_end() const { return waiting_call_ && waiting_call_->hello.ended; }  // at the peer
@@ -166,6 +170,10 @@ class Leg {
     std::vector<Message> words;
     uint64_t until_ns = 0;
     bool over = false;
+    // All has arrived, and the stream is there still: the peer's last word is awaited on it, through the end
+    // of the attempt and beyond. 0: it is not.
+    uint64_t awaited_until_ns = 0;
+    bool aware = false;  // it has come
   };
   struct Attempt {
     std::optional<Error> error;
@@ -180,6 +188,7 @@ class Leg {
     bool released = false;
     bool completion_asked = false;
     bool last = false;  // it ends: so does the attempt of the data end
+    EarlySpeed early = {};
   };
 
   void enter(LegPhase phase, uint64_t now_ns);
@@ -200,6 +209,7 @@ class Leg {
   void greet(const Hello& hello, uint64_t now_ns, Effects& out);
   void stream_renewed(uint64_t now_ns, Effects& out);
   void bid_farewell(uint64_t now_ns, Effects& out);
+  void hear_last_word(const Message& message, uint64_t now_ns, Effects& out);
   uint64_t farewell_due_ns() const;
   void say_done(uint64_t now_ns, Effects& out);
   void finish_closing(uint64_t now_ns, Effects& out);

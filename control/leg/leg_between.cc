@@ -11,9 +11,10 @@ namespace sluice::transfer {
 // ---- after the end of the transfer ---------------------------------------------------------------
 
 void Leg::part(std::vector<Message> words, uint64_t until_ns, uint64_t now_ns, Effects& out) {
-  parting_ = {.words = std::move(words), .until_ns = until_ns};
+  parting_.words = std::move(words);
+  parting_.until_ns = until_ns;
   parting_waits().moved();
-  stream_.reset(now_ns);
+  if (parting_.awaited_until_ns == 0) stream_.reset(now_ns);
   enter(P::kParting, now_ns);
   keep_parting(now_ns, out);
 }
@@ -22,6 +23,10 @@ void Leg::part(std::vector<Message> words, uint64_t until_ns, uint64_t now_ns, E
 // it.
 void Leg::keep_parting(uint64_t now_ns, Effects& out) {
   if (now_ns >= parting_.until_ns) return parted(now_ns, out);
+  if (parting_.awaited_until_ns != 0 && now_ns >= parting_.awaited_until_ns) {
+    parting_.awaited_until_ns = 0;
+    stream_.hang_up(now_ns, out);
+  }
   if (stream_.phase() == StreamPhase::kGreeting) {
     stream_.greeted();
     for (const Message& word : parting_.words) stream_.send(word, out);
@@ -33,8 +38,18 @@ void Leg::keep_parting(uint64_t now_ns, Effects& out) {
 
 void Leg::parted(uint64_t now_ns, Effects& out) {
   stream_.hang_up(now_ns, out);
-  parting_ = {.over = true};
+  parting_ = {.over = true, .aware = parting_.aware};
   enter(P::kIdle, now_ns);
+}
+
+// Of a source of several: all has arrived, and others may not even have ended their attempt.
+void Leg::hear_last_word(const Message& message, uint64_t now_ns, Effects& out) {
+  const bool ends = std::holds_alternative<Failure>(message) || std::holds_alternative<Pause>(message);
+  parting_.aware = std::holds_alternative<SessionDone>(message);
+  if (!ends && !parting_.aware) return;
+  parting_.awaited_until_ns = 0;
+  stream_.hang_up(now_ns, out);
+  if (phase_ == P::kParting && parting_.aware) parted(now_ns, out);
 }
 
 // ---- between attempts ------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ void Leg::stop(Error error, LastWord word, uint64_t now_ns, Effects& out) {
 
 void Leg::close(uint64_t now_ns, Effects& out) {
   watch_.bottleneck().conclude(job_, lanes_, now_ns);
-  stream_.hang_up(now_ns, out);
+  if (parting_.awaited_until_ns == 0) stream_.hang_up(now_ns, out);
   handshake_.halt();
   attempt_.last = job_.legs.is_last(id_);
   if (job_.has_end()) {

@@ -39,6 +39,7 @@ void Leg::on(const PeerCalled& event, uint64_t now_ns, Effects& out) {
 void Leg::on(const StreamEnded& event, uint64_t now_ns, Effects& out) {
   const bool was_up = stream_.up();
   stream_.ended(now_ns);
+  parting_.awaited_until_ns = 0;
   if (phase_ == LegPhase::kHandshake && handshake_.settling()) return;  // the peer has said all
   if (phase_ == LegPhase::kHandshake) {
     stop(unreachable(fmt::format("the connection to node {} was lost ({}): see that its sluice-control runs",
@@ -125,6 +126,7 @@ void Leg::hear(const Message& message, uint64_t now_ns, Effects& out) {
     return parted(now_ns, out);
   }
   if (phase_ == LegPhase::kInquiring) return hear_answer(message, now_ns, out);
+  if (parting_.awaited_until_ns != 0) return hear_last_word(message, now_ns, out);
   if (phase_ >= LegPhase::kClosing) return;
   if (const auto* word = std::get_if<Heartbeat>(&message)) {
     // Each end believes the other only what that one can know.
@@ -209,6 +211,7 @@ void Leg::on(const FlowEvent& event, uint64_t now_ns, Effects& out) {
 
 void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
   if (!event.lanes.empty()) lanes_.read(event);
+  if (moving() && job_.role == Role::kDestination) attempt_.early.look(lanes_.figures().bytes, now_ns);
   DataEnd* const end = job_.end();
   if (end == nullptr) return;  // only how it ended is heard
   if (phase_ == LegPhase::kAdopting && !attempt_.work_asked) {
@@ -289,6 +292,7 @@ uint64_t Leg::due_ns() const {
       return std::min(due_ns, entered_ns_ + kCloseTimeoutNs);
     case LegPhase::kParting:
       if (stream_.phase() == StreamPhase::kDown) due_ns = parting_waits().next_ns();
+      if (parting_.awaited_until_ns != 0) due_ns = std::min(due_ns, parting_.awaited_until_ns);
       return std::min(due_ns, parting_.until_ns);
     default:
       return due_ns;

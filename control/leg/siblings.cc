@@ -2,6 +2,7 @@
 #include "control/leg/siblings.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "dataplane/base/check.h"
 
@@ -61,6 +62,13 @@ bool Siblings::faster_calls(LegId leg) const {
   return its_bps != 0 && std::ranges::any_of(legs_, [its_bps](const Each& each) {
            return each.stage == Stage::kCalls && each.expected_bps > its_bps;
          });
+}
+
+std::vector<LegId> Siblings::in_order() const {
+  std::vector<LegId> order;
+  for (LegId leg; leg < legs_.end_id(); ++leg) order.push_back(leg);
+  std::ranges::stable_sort(order, std::greater(), [this](LegId leg) { return legs_[leg].expected_bps; });
+  return order;
 }
 
 bool Siblings::all_away() const {

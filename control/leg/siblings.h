@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "control/leg/lanes.h"
 
@@ -52,6 +53,8 @@ class Siblings {
   // One that is known to be faster still speaks with its peer.
   bool faster_calls(LegId leg) const;
   void expect(LegId leg, uint64_t bps) { legs_[leg].expected_bps = bps; }  // 0: not known
+  // Those of which most is expected first: they call first, and have their turn first.
+  std::vector<LegId> in_order() const;
   bool all_away() const;
   // Others go on without it for good; empty: they do not.
   void leave_out(LegId leg, const std::string& why) { legs_[leg].left_out = why; }

@@ -66,6 +66,14 @@ TEST_F(SiblingsTest, OnlyWhoMayBeFasterIsWaitedFor) {
   EXPECT_FALSE(siblings_.faster_joins(kOne)) << "it has joined";
 }
 
+TEST_F(SiblingsTest, TheFastestHasItsTurnFirst) {
+  EXPECT_EQ(siblings_.in_order(), (std::vector{kOne, kOther}));
+  siblings_.expect(kOther, 30'000'000);
+  EXPECT_EQ(siblings_.in_order(), (std::vector{kOther, kOne})) << "of the first nothing is known";
+  siblings_.expect(kOne, 40'000'000);
+  EXPECT_EQ(siblings_.in_order(), (std::vector{kOne, kOther}));
+}
+
 TEST_F(SiblingsTest, NobodyComesWhileTheDataEndIsClosed) {
   come_to(Stage::kClosesEnd, Stage::kWaits);
   EXPECT_FALSE(siblings_.may_begin(kOther));

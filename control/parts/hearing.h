@@ -2,9 +2,10 @@
 //
 // Pure; time is an argument. A source says a heartbeat each second while its stream is there, whatever it
 // does meanwhile, and its bytes count as well. Who is not heard of for two of them and three round trips is
-// not waited for at the end: its cable is cut, or its process stands still. Only time in which somebody
-// looked counts: a process that stood still does not blame its peers for it. A stream that is down for a
-// second is enough, since nobody can answer on it.
+// not waited for at the end: its cable is cut, or its process stands still. One heartbeat is enough where it
+// has not brought what it was asked for either. Only time in which somebody looked counts: a process that
+// stood still does not blame its peers for it. A stream that is down for a second is enough, since nobody can
+// answer on it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,7 +29,10 @@ class Hearing {
     quiet_ns_ = std::exchange(mark_, mark) == mark ? quiet_ns_ + passed_ns : 0;
     down_ns_ = up ? 0 : down_ns_ + passed_ns;
   }
-  bool lost(uint64_t rtt_ns) const { return down_ns_ >= kDownNs || quiet_ns_ >= kQuietNs + 3 * rtt_ns; }
+  // `silent`: it has brought nothing of what it was asked for, so one heartbeat that is missing is enough.
+  bool lost(uint64_t rtt_ns, bool silent) const {
+    return down_ns_ >= kDownNs || quiet_ns_ >= (silent ? kQuietNs / 2 : kQuietNs) + 3 * rtt_ns;
+  }
 
  private:
   uint64_t mark_ = 0;

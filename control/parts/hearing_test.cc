@@ -28,19 +28,28 @@ TEST_F(HearingTest, WhoSaysAHeartbeatEachSecondIsThere) {
   for (int second = 0; second < 20; ++second) {
     ++mark_;
     pass(1000 * kMillisecondNs);
-    EXPECT_FALSE(hearing_.lost(kRttNs));
+    EXPECT_FALSE(hearing_.lost(kRttNs, false));
   }
 }
 
 TEST_F(HearingTest, WhoIsSilentForTwoHeartbeatsAndThreeRoundTripsIsNot) {
   pass(10 * kMillisecondNs);
   pass(Hearing::kQuietNs + 3 * kRttNs - 10 * kMillisecondNs);
-  EXPECT_FALSE(hearing_.lost(kRttNs));
+  EXPECT_FALSE(hearing_.lost(kRttNs, false));
   pass(10 * kMillisecondNs);
-  EXPECT_TRUE(hearing_.lost(kRttNs));
+  EXPECT_TRUE(hearing_.lost(kRttNs, false));
   ++mark_;
   pass(10 * kMillisecondNs);
-  EXPECT_FALSE(hearing_.lost(kRttNs)) << "it speaks again";
+  EXPECT_FALSE(hearing_.lost(kRttNs, false)) << "it speaks again";
+}
+
+TEST_F(HearingTest, WhoBringsNothingOfWhatItWasAskedForMayMissOneHeartbeatOnly) {
+  pass(10 * kMillisecondNs);
+  pass(Hearing::kQuietNs / 2 + 3 * kRttNs - 10 * kMillisecondNs);
+  EXPECT_FALSE(hearing_.lost(kRttNs, true));
+  pass(10 * kMillisecondNs);
+  EXPECT_TRUE(hearing_.lost(kRttNs, true));
+  EXPECT_FALSE(hearing_.lost(kRttNs, false));
 }
 
 TEST_F(HearingTest, AStreamThatIsDownIsWaitedForASecond) {
@@ -49,11 +58,11 @@ TEST_F(HearingTest, AStreamThatIsDownIsWaitedForASecond) {
     ++mark_;  // bytes still come
     pass(10 * kMillisecondNs, false);
   }
-  EXPECT_FALSE(hearing_.lost(kRttNs));
+  EXPECT_FALSE(hearing_.lost(kRttNs, false));
   pass(10 * kMillisecondNs, false);
-  EXPECT_TRUE(hearing_.lost(kRttNs));
+  EXPECT_TRUE(hearing_.lost(kRttNs, false));
   pass(10 * kMillisecondNs);
-  EXPECT_FALSE(hearing_.lost(kRttNs));
+  EXPECT_FALSE(hearing_.lost(kRttNs, false));
 }
 
 // A process that stood still for a minute heard nothing because it did not look.
@@ -61,11 +70,11 @@ TEST_F(HearingTest, TimeInWhichNobodyLookedDoesNotCount) {
   pass(10 * kMillisecondNs);
   now_ns_ += 60'000 * kMillisecondNs;
   pass(10 * kMillisecondNs);
-  EXPECT_FALSE(hearing_.lost(kRttNs));
+  EXPECT_FALSE(hearing_.lost(kRttNs, false));
   pass(10 * kMillisecondNs, false);
   now_ns_ += 60'000 * kMillisecondNs;
   pass(10 * kMillisecondNs, false);
-  EXPECT_FALSE(hearing_.lost(kRttNs));
+  EXPECT_FALSE(hearing_.lost(kRttNs, false));
 }
 
 }  // namespace

@@ -10,6 +10,9 @@ constexpr double kStartBytes = 40 * 8192;
 constexpr double kLeastRate = 1000;  // so that nobody divides by zero
 // A leg whose recent rate is so far above its average is still ramping up.
 constexpr double kRamp = 1.25;
+// A leg whose recent rate is so far below its average has slowed down: the average would say so a second
+// late.
+constexpr double kSlowed = 2;
 // How fast a rate that is only a guess fades, against what is measured.
 constexpr double kGuessS = 0.2;
 
@@ -27,7 +30,10 @@ double ramp_s(double bytes, double rate, double rtt_s) {
 }  // namespace
 
 double LegState::rate(double guess) const {
-  if (goodput.known()) return std::max(goodput.rate(), kLeastRate);
+  if (goodput.known()) {
+    const bool slowed = goodput.recent_rate() < goodput.rate() / kSlowed;
+    return std::max(slowed ? goodput.recent_rate() : goodput.rate(), kLeastRate);
+  }
   // The ramp of the beginning is in what was measured so far, so what was expected fades only slowly.
   const bool expects = facts.expected_rate_bps != 0;
   const double expected = expects ? static_cast<double>(facts.expected_rate_bps) / 8 : guess;
@@ -46,7 +52,8 @@ double LegState::free_in_s(double guess, uint64_t more_bytes) const {
 }
 
 uint64_t LegState::window_bytes(double guess, double refill_s, uint64_t extent_bytes) const {
-  const double steady = rate(guess);
+  // One round trip that brought little, as where a machine is busy, does not leave the source without work.
+  const double steady = goodput.known() ? std::max(goodput.rate(), kLeastRate) : rate(guess);
   const double recent = std::max(steady, goodput.recent_rate());
   const double round_trips = recent > kRamp * steady || !goodput.known() ? 3 : 2;
   return static_cast<uint64_t>(recent * (round_trips * rtt_s() + refill_s)) + facts.lanes * extent_bytes;

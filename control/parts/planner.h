@@ -93,6 +93,8 @@ class Planner {
   // Payload bytes that this leg's flows have received since the last call, as the board counts them. They are
   // counted by chunks: an extent may take longer than the time after which a leg counts as silent.
   void received(LegId leg, uint64_t bytes, uint64_t now_ns);
+  // Others are about to join, and are to find something: a leg is asked for an extent a lane, and no more.
+  void expect_others(bool expected) { others_expected_ = expected; }
   void tick(uint64_t now_ns);  // plans; may come seldom or late
   Actions take_actions();
 
@@ -188,6 +190,7 @@ class Planner {
   Actions actions_;
   uint64_t now_ns_ = 0;
   uint64_t ticked_ns_ = 0;
+  bool others_expected_ = false;
   double guess_ = kGuessedRate;  // of a leg whose rate is not known: the mean of those that are
   uint64_t gap_ns_ = 0;          // between ticks, the longest of late
   uint64_t changes_ = 0;         // counts what may let a leg find something that did not before

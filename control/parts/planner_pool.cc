@@ -54,6 +54,7 @@ bool Planner::nobody_works() const {
 }
 
 uint64_t Planner::window_of(const LegState& state) const {
+  if (others_expected_) return uint64_t{state.facts.lanes} * options_.extent_bytes;
   return state.window_bytes(guess_, 2 * seconds(gap_ns_), options_.extent_bytes);
 }
 

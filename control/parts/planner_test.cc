@@ -75,6 +75,20 @@ TEST_F(Planning, OneExtentGoesToWhoeverBringsItFirst) {
   EXPECT_FALSE(bring(kFast, 0));
 }
 
+TEST_F(Planning, WhileOthersAreAboutToJoinTheFirstBeginsWithAnExtent) {
+  planner.add(kMain, 100ULL * kPieceBytes, Planner::Kind::kDivisible);
+  planner.expect_others(true);
+  join(kFast, 1'000'000'000);
+  tick();
+  EXPECT_EQ(planner.outstanding_bytes(kFast), kPieceBytes);
+  EXPECT_TRUE(bring(kFast, 0));
+  tick();
+  EXPECT_EQ(planner.outstanding_bytes(kFast), kPieceBytes) << "it is not held up";
+  planner.expect_others(false);
+  tick();
+  EXPECT_GT(planner.outstanding_bytes(kFast), kPieceBytes);
+}
+
 TEST_F(Planning, ASecondLegGetsNothingOfAnObjectBeforeItIsCompared) {
   planner.add(kMain, 100ULL * kPieceBytes, Planner::Kind::kDivisible);
   join(kFast, 100'000'000);

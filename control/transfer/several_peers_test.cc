@@ -22,7 +22,11 @@ constexpr LegId kGamma(2);
 // test says.
 class SeveralPeers : public testing::Test {
  protected:
-  SeveralPeers() {
+  SeveralPeers() : SeveralPeers(std::map<std::string, double>()) {}
+  // What this node knows of the paths to these peers, bit/s.
+  explicit SeveralPeers(const std::map<std::string, double>& known_bps) {
+    for (const auto& [peer, rate_bps] : known_bps)
+      settings_.outlook->brief({.peer = peer, .outgoing = false}, rate_bps, now_ns_);
     Request request{.source_paths = {"f0"}, .destination = "in/"};
     request.options.rate_bps = 1'000'000'000;
     request.options.lanes = lanes_;
@@ -69,6 +73,7 @@ class SeveralPeers : public testing::Test {
     } else if (const auto* create = std::get_if<CreateFiles>(&effect)) {
       created_ = create->files;
     } else if (const auto* flow = std::get_if<OpenFlow>(&effect)) {
+      joined_.push_back(flow->leg);
       next.push_back(
           FlowEvent{.leg = flow->leg, .lane = flow->lane, .event = {.kind = board::EventKind::kFlowOpened}});
     } else if (const auto* close = std::get_if<CloseFlow>(&effect)) {
@@ -108,12 +113,31 @@ class SeveralPeers : public testing::Test {
   uint64_t now_ns_ = 1'000 * kSecondNs;
   std::unique_ptr<Transfer> transfer_;
   std::vector<LegId> called_;
+  std::vector<LegId> joined_;   // whose flows were opened
   std::set<LegId> unanswered_;  // of these calls
   std::map<LegId, std::vector<Message>> said_;
   std::vector<catalog::File> created_;
 };
 
 TEST_F(SeveralPeers, AllAreCalledAtOnce) { EXPECT_EQ(called_, (std::vector{kAlpha, kBeta, kGamma})); }
+
+class KnownPeers : public SeveralPeers {
+ protected:
+  KnownPeers() : SeveralPeers({{"beta", 30e6}, {"gamma", 40e6}}) {}
+};
+
+// So its offer comes first, and others have their turn behind it.
+TEST_F(KnownPeers, TheFastestIsCalledFirst) { EXPECT_EQ(called_, (std::vector{kGamma, kBeta, kAlpha})); }
+
+TEST_F(KnownPeers, OfThoseThatWaitTheFastestHasItsTurnFirst) {
+  answers(kAlpha);
+  answers(kBeta);
+  answers(kGamma);
+  EXPECT_EQ(handshake(kAlpha), HandshakePhase::kFiles);
+  joined_.clear();
+  files_are_made();
+  EXPECT_EQ(joined_, (std::vector{kAlpha, kGamma, kBeta}));
+}
 
 TEST_F(SeveralPeers, TheFirstThatAnswersBegins) {
   answers(kGamma);

@@ -231,6 +231,7 @@ class Transfer {
   void release_ended(uint64_t now_ns);
   void report_end(uint64_t now_ns);
   void note_sources(uint64_t now_ns);
+  void note_brief(const Leg& leg, uint64_t now_ns);
   void note_whole(uint64_t now_ns);
   void part_or_over(uint64_t now_ns);
   void part(uint64_t now_ns);

@@ -53,11 +53,13 @@ void Transfer::advance(uint64_t now_ns) {
 
 void Transfer::follow_legs(uint64_t now_ns) {
   const uint64_t changes = job_.legs.changes();
-  for (auto& leg : legs_) {
-    follow(*leg, now_ns);
-    std::optional<AttemptEnd> end = leg->take_end();
+  for (const LegId id : job_.legs.in_order()) {
+    Leg& leg = *legs_[id];
+    follow(leg, now_ns);
+    std::optional<AttemptEnd> end = leg.take_end();
     if (!end) continue;
-    leg_ended(*leg, *end, now_ns);
+    note_brief(leg, now_ns);
+    leg_ended(leg, *end, now_ns);
     if (job_.legs.all_away()) return attempt_ended(AttemptEnd(telling_end()), now_ns);
   }
   leave_out_differing(now_ns);
@@ -327,6 +329,7 @@ void Transfer::part(uint64_t now_ns) {
   std::set<std::string> told;
   for (auto& leg : legs_) {
     if (!peer_.unaware.contains(leg->peer_name()) || !told.insert(leg->peer_name()).second) continue;
+    if (leg->peer_aware()) continue;  // it has said so meanwhile
     ends_.parting.insert(leg->id());
     leg->part(words, now_ns + settings_.resume_timeout_ns, now_ns, out_);
   }

@@ -177,7 +177,8 @@ std::set<std::string> Transfer::peers_without_end() const {
   for (const auto& leg : legs_) {
     const auto end = ends_.how.find(leg->id());
     const bool told_us = end != ends_.how.end() && end->second.peer_ended;
-    if (told_us || !leg->left_out().empty() || job_.peer_ended(leg->id())) unaware.erase(leg->peer_name());
+    if (told_us || leg->peer_aware() || !leg->left_out().empty() || job_.peer_ended(leg->id()))
+      unaware.erase(leg->peer_name());
   }
   return unaware;
 }

@@ -120,6 +120,14 @@ void Transfer::note_sources(uint64_t now_ns) {
   }
 }
 
+// A session that is over within seconds has no sample of its path, and is worth one where another asks which
+// of its sources is the fastest.
+void Transfer::note_brief(const Leg& leg, uint64_t now_ns) {
+  const double rate_bps = leg.early_bps();
+  if (rate_bps <= 0 || job_.role != Role::kDestination || sight(now_ns).load.path.generated) return;
+  settings_.outlook->brief({.peer = leg.peer_name(), .outgoing = false}, rate_bps, now_ns);
+}
+
 // For the deadlines of those to come. One that waited, rested, or shared its path says nothing of how long a
 // session takes.
 void Transfer::note_whole(uint64_t now_ns) {

@@ -39,6 +39,11 @@ Control::Control(Host& host) : host_(host), settings_{settings_of(host.plan, hos
       return each.get() != asking && !each->over() && each->holds(inode);
     });
   };
+  for (uint32_t node = 0; node < host.plan.nodes(); ++node)
+    for (size_t n = 0; n < deadline::kSamplesMin && host.plan.several.known_bps[node] != 0; ++n)
+      settings_.outlook->heard({.peer = node_name(node), .outgoing = false},
+                               {.rate_bps = static_cast<double>(host.plan.several.known_bps[node])},
+                               host.now_ns());
 }
 Control::~Control() = default;
 

@@ -35,6 +35,11 @@ struct SourcesPlan {
   uint32_t changes = 0;
   uint64_t dies_ns = 0;  // `dies` is gone from then on, for good; 0: never
   uint32_t dies = 0;
+  // From then on the path of `slows` carries a tenth of what it did; 0: never.
+  uint64_t slows_ns = 0;
+  uint32_t slows = 0;
+  // Bit/s that the destination remembers of each path; 0: nothing.
+  std::array<uint64_t, kNodesMax> known_bps{};
   bool calm = false;  // no fault but these: what is sent twice is bounded
 };
 

@@ -121,6 +121,7 @@ struct Host {
   std::shared_ptr<Control> control;
   std::vector<Operation> operations;
   uint32_t sync_errors = 0;
+  uint64_t told_ns = 0;            // when users heard of the end of a session, first
   const Papers* papers = nullptr;  // where a third node has ordered the session
   int64_t unix_ahead_ns = 0;       // of the time that has passed: they jump ahead
   // Until then the control stands still: what happens to it waits.

@@ -31,6 +31,12 @@ Wire::Wire(const Plan& plan, Scheduler& scheduler, Trace& trace, Arrive arrive)
   }
 }
 
+emulator::Settings Wire::path_between(const Plan& plan, uint32_t sender, uint32_t receiver) {
+  emulator::Settings path = plan.path[sender];
+  if (sender == kDestination) path.delay.fixed_us += static_cast<double>(plan.stream_far_ns[receiver]) * 1e-3;
+  return path;
+}
+
 // A destination speaks to one source, or, to find it, to all: by the address of the frame.
 void Wire::send(uint32_t node, std::span<const uint8_t> frame) {
   const uint32_t to = frame.size() > 5 && frame[0] == 2 ? frame[5] - 1U : kNodesMax;
@@ -111,6 +117,13 @@ void Wire::heal() {
     d->path.set(clean);
     d->path.blackhole_until(0);
   }
+}
+
+void Wire::slow_down(uint32_t node) {
+  emulator::Settings slow = plan_.path[node];
+  slow.rate.bits_per_s /= 10;
+  for (const auto& d : directions_)
+    if (d->from == node) d->path.set(slow);
 }
 
 void Wire::blackhole(uint32_t node, uint64_t until_ns) {

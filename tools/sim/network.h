@@ -30,6 +30,7 @@ class Wire {
   void heal();
   // From now on the source's IP datagrams of more bytes are lost; 0: none is for its size.
   void narrow(uint32_t carries_bytes) { carries_bytes_ = carries_bytes; }
+  void slow_down(uint32_t node);  // what it sends: to a tenth of its rate
   void blackhole(uint32_t node, uint64_t until_ns);
   uint64_t faults() const;
   uint64_t frames() const;
@@ -37,7 +38,11 @@ class Wire {
  private:
   struct Direction final : emulator::Path::Out {
     Direction(const Plan& plan, uint32_t sender, uint32_t receiver, uint64_t seed)
-        : from(sender), to(receiver), path(plan.path[sender], seed), line(64U << 20), forger(plan, sender) {}
+        : from(sender),
+          to(receiver),
+          path(path_between(plan, sender, receiver), seed),
+          line(64U << 20),
+          forger(plan, sender) {}
     void deliver(std::span<const uint8_t> bytes, uint64_t deliver_ns) override {
       line.add(bytes, deliver_ns);
     }
@@ -51,6 +56,7 @@ class Wire {
     uint64_t picked = 0;    // lost by the plan's bits
     uint64_t too_long = 0;  // for a link in the middle
   };
+  static emulator::Settings path_between(const Plan& plan, uint32_t sender, uint32_t receiver);
   std::span<uint8_t> translate(std::span<const uint8_t> frame);
   void send(Direction& d, std::span<const uint8_t> frame);
   void plan_run(Direction& d);

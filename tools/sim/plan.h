@@ -174,6 +174,8 @@ struct Plan {
   uint32_t device_keeps = 0;        // so many frames that left are given back only when others leave
   uint32_t device_ring = 1024;      // received frames that wait for a worker
   uint64_t stream_latency_ns = 1'000'000;
+  std::array<uint64_t, kNodesMax>
+      stream_far_ns{};  // so much longer is the way to this node; also for statuses
   uint64_t stream_jitter_ns = 0;
   std::vector<uint64_t> cuts;      // of the control connection
   uint64_t cut_notice_ns = 0;      // until an end knows of it

@@ -36,6 +36,7 @@ void Session::run() {
     }
   }
   stepping_ = false;
+  if (transfer_->ended() && host_.told_ns == 0) host_.told_ns = host_.now_ns();
   arm();
 }
 
@@ -95,7 +96,7 @@ void Session::call_ended(Streams::Id id, bool open) {
   post(transfer::CallEnded{
       .leg = its.id(),
       .status = open ? Status() : Status(Error{ErrorCode::kPeerUnreachable, "nobody answers"}),
-      .rtt_ns = host_.streams->rtt_ns()});
+      .rtt_ns = host_.streams->rtt_ns(id)});
 }
 
 void Session::peer_called(Streams::Id id, const std::string& peer, const transfer::Hello& hello) {

@@ -8,9 +8,18 @@ namespace sluice::sim {
 Streams::Streams(const Plan& plan, Scheduler& scheduler, Trace& trace, Ends ends)
     : plan_(plan), scheduler_(scheduler), trace_(trace), ends_(std::move(ends)), random_(plan.seed, 7) {}
 
-uint64_t Streams::latency_ns() {
+uint64_t Streams::far_ns(uint32_t one, uint32_t other) const {
+  return plan_.stream_latency_ns + plan_.stream_far_ns[one] + plan_.stream_far_ns[other];
+}
+
+uint64_t Streams::latency_ns(uint32_t one, uint32_t other) {
   const uint64_t jitter_ns = healed_ ? 0 : plan_.stream_jitter_ns;
-  return plan_.stream_latency_ns + (jitter_ns > 0 ? random_.below(jitter_ns) : 0);
+  return far_ns(one, other) + (jitter_ns > 0 ? random_.below(jitter_ns) : 0);
+}
+
+uint64_t Streams::rtt_ns(Id id) const {
+  const auto at = connections_.find(id);
+  return at == connections_.end() ? 0 : 2 * far_ns(at->second.caller, at->second.called);
 }
 
 uint32_t Streams::caller(Id id) const {
@@ -22,7 +31,7 @@ Streams::Id Streams::call(uint32_t node, uint32_t to, std::vector<transfer::Mess
   const Id id = next_++;
   connections_[id] = {.caller = node, .called = to};
   connections_[id].open[node] = true;
-  scheduler_.after(3 * latency_ns(), [this, node, to, id, said = std::move(words)] {
+  scheduler_.after(3 * latency_ns(node, to), [this, node, to, id, said = std::move(words)] {
     const auto at = connections_.find(id);
     if (at == connections_.end() || !at->second.open[node]) return;
     const bool open = ends_.alive(to) && !at->second.cut;
@@ -43,11 +52,11 @@ void Streams::send(uint32_t node, Id id, transfer::Message message) {
   trace_.add(scheduler_.now_ns(), node, message_name(message).data(), id);
   const uint32_t to = at->second.other(node);
   if (!at->second.open[to] && ends_.alive(to)) {  // a machine that was away knows of no connection
-    scheduler_.after(latency_ns(), [this, node, id] { end(node, id); });
+    scheduler_.after(latency_ns(node, to), [this, node, id] { end(node, id); });
     return;
   }
   uint64_t& arrives = at->second.arrives_ns[node];
-  arrives = std::max(arrives, scheduler_.now_ns() + latency_ns());
+  arrives = std::max(arrives, scheduler_.now_ns() + latency_ns(node, to));
   scheduler_.at(arrives, [this, id, to, m = std::move(message)] {
     const auto found = connections_.find(id);
     if (found == connections_.end() || found->second.cut || !found->second.open[to]) return;
@@ -84,7 +93,8 @@ void Streams::hang_up(uint32_t node, Id id) {
     connections_.erase(at);
     return;
   }
-  const uint64_t arrives = std::max(at->second.arrives_ns[node], scheduler_.now_ns() + latency_ns());
+  const uint64_t arrives =
+      std::max(at->second.arrives_ns[node], scheduler_.now_ns() + latency_ns(node, other));
   scheduler_.at(arrives, [this, id, other] { end(other, id); });
 }
 

@@ -37,8 +37,8 @@ class Streams {
 
   // call_ended() comes later. `words` are on their way to the other node by then.
   Id call(uint32_t node, uint32_t to, std::vector<transfer::Message> words);
-  uint64_t rtt_ns() const { return 2 * plan_.stream_latency_ns; }  // at the least
-  uint32_t caller(Id id) const;                                    // of a connection that is there
+  uint64_t rtt_ns(Id id) const;  // at the least
+  uint32_t caller(Id id) const;  // of a connection that is there
   void send(uint32_t node, Id id, transfer::Message message);
   void hang_up(uint32_t node, Id id);  // what was sent still arrives
   void cut();                          // all of them: both ends learn of it after a while
@@ -64,7 +64,8 @@ class Streams {
     std::array<uint64_t, kNodesMax> arrives_ns{};  // its last message
     uint32_t other(uint32_t node) const { return node == caller ? called : caller; }
   };
-  uint64_t latency_ns();
+  uint64_t far_ns(uint32_t one, uint32_t other) const;  // without jitter
+  uint64_t latency_ns(uint32_t one, uint32_t other);
   void end(uint32_t node, Id id);
 
   const Plan& plan_;

@@ -331,6 +331,7 @@ void World::judge(Outcome* out) {
   out->hash = trace_.hash();
   out->events = trace_.count();
   out->virtual_ns = scheduler_.now_ns() - started_ns_;
+  out->told_ns = hosts_[plan_.initiator]->told_ns - std::min(started_ns_, hosts_[plan_.initiator]->told_ns);
   out->crashes = crashes_;
   out->faults = wire_->faults() + streams_->cuts() + hosts_[0]->disk.errors + hosts_[1]->disk.errors +
                 hosts_[1]->sync_errors + crashes_;

@@ -25,6 +25,7 @@ struct Outcome {
   uint64_t hash = 0;
   uint64_t events = 0;
   uint64_t virtual_ns = 0;
+  uint64_t told_ns = 0;  // users of the initiator heard of the end by then
   uint64_t crashes = 0;
   uint64_t faults = 0;
   uint64_t frames = 0;

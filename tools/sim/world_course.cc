@@ -58,6 +58,8 @@ void World::schedule_course() {
     scheduler_.at(started_ns_ + several.changes_ns, [this] { change_source(plan_.several.changes); });
   if (several.dies_ns != 0)
     scheduler_.at(started_ns_ + several.dies_ns, [this] { leave_for_good(plan_.several.dies); });
+  if (several.slows_ns != 0)
+    scheduler_.at(started_ns_ + several.slows_ns, [this] { wire_->slow_down(plan_.several.slows); });
   if (plan_.course != Course::kGrant) return;
   if (plan_.grant.what == GrantCase::kReplayed || plan_.grant.what == GrantCase::kForgotten)
     scheduler_.at(started_ns_ + plan_.grant.at_ns, [this] { show_again(); });
