@@ -2,7 +2,8 @@
 //
 // Pure. A reader of protobuf refuses a message as a whole if one of its strings is not UTF-8, so one name
 // would hide all sessions of a node. Whoever fills a string with words of others passes them through
-// base::printable(); this looks once more, at all of them. SPDX-License-Identifier: Apache-2.0
+// base::printable(); this looks once more, at all of them.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <google/protobuf/message.h>
