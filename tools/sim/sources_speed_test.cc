@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <string>
 
+#include "control/parts/planner.h"
 #include "tools/sim/world.h"
 
 namespace sluice::sim {
@@ -110,8 +111,9 @@ TEST(SourcesSpeed, TheSumOfTheirRates) {
 }
 
 // Against what the others would need for the rest from that moment on, as fast as all together are without
-// the event.
+// the event. Of a short file the silence after which a leg counts as gone is more than a twentieth.
 TEST(SourcesSpeed, OneThatSlowsDownTenfoldOrIsGone) {
+  constexpr double kSilenceS = static_cast<double>(parts::Planner::kSilenceNs) * 1e-9;
   for (const uint64_t megabytes : {32, 128}) {
     const Plan calm = plan_of(kTableOne, megabytes, true);
     const double all_s = seconds(calm);
@@ -124,7 +126,8 @@ TEST(SourcesSpeed, OneThatSlowsDownTenfoldOrIsGone) {
         const double took_s = seconds(plan);
         std::printf("%3lu MB, at %.1f of it one %s: %.3f s, ideal %.3f s, x%.3f\n", megabytes, part,
                     gone ? "is gone" : "slows down", took_s, ideal_s, took_s / ideal_s);
-        EXPECT_LE(took_s, 1.05 * ideal_s) << megabytes << " MB, " << part << (gone ? ", gone" : ", slow");
+        EXPECT_LE(took_s, std::max(1.05 * ideal_s, ideal_s + kSilenceS))
+            << megabytes << " MB, " << part << (gone ? ", gone" : ", slow");
       }
     }
   }
