@@ -34,6 +34,7 @@
 #include "control/journal/journal.h"
 #include "control/node/manager.h"
 #include "control/shutdown.h"
+#include "dataplane/base/config/apart.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/daemon/service.h"
@@ -224,6 +225,7 @@ Result<Prepared> prepare(const config::Node& node) {
   }
   auto exports = exports::Exports::open(node.exports);
   if (!exports) return exports.error();
+  if (Status apart = config::check_apart(node, config::Paths::kFollowed); !apart) return apart.error();
   if (auto usable = check_state(node); !usable) return usable.error();
   auto journal = journal::Journal::open(node.journal());
   if (!journal) return journal.error();

@@ -121,7 +121,7 @@ Status create_node(const fs::path& directory, const config::TemplateOptions& opt
   // Says what is wrong with an option before anything is made.
   const auto parsed = config::parse(config::make_template(options), directory, "node.toml");
   if (!parsed) return usage(without_place(parsed.error().message));
-  if (Status apart = config::check_apart(*parsed); !apart) return apart;
+  if (Status apart = config::check_apart(*parsed, config::Paths::kFollowed); !apart) return apart;
   std::error_code error;
   for (const char* part : kParts) {
     if (fs::exists(directory / part, error)) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/base/config/apart.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <string>
 
 #include "dataplane/base/text.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::config {
 namespace {
@@ -17,17 +21,32 @@ fs::path real(const fs::path& path) {
   return error ? absolute.lexically_normal() : found;
 }
 
+fs::path as_written(const fs::path& path) {
+  fs::path normal = path.lexically_normal();
+  return normal.has_filename() || !normal.has_relative_path() ? normal
+                                                              : normal.parent_path();  // "/a/" is "/a"
+}
+
+// Where an export is, through links. Its file system is not asked: to open a path so does not, and it may
+// hang.
+fs::path opened(const fs::path& path) {
+  const UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  std::error_code error;
+  fs::path found = fd ? fs::read_symlink("/proc/self/fd/" + std::to_string(fd.get()), error) : fs::path();
+  return !fd || error ? as_written(path) : found;
+}
+
 bool holds(const fs::path& outer, const fs::path& inner) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
 }  // namespace
 
-Status check_apart(const Node& node) {
-  const fs::path own[] = {real(node.directory), real(node.state())};
+Status check_apart(const Node& node, Paths exports) {
+  const fs::path own[] = {real(node.directory), real(node.state()), node.directory, node.state()};
   const fs::path closed[] = {real(node.identity_dir()), real(node.trusted_dir()), real(node.run_dir())};
   for (const Export& item : node.exports) {
-    const fs::path path = real(item.path);
+    const fs::path path = exports == Paths::kFollowed ? opened(item.path) : as_written(item.path);
     const auto* const held =
         std::ranges::find_if(own, [&](const fs::path& each) { return holds(path, each); });
     const bool within = std::ranges::any_of(closed, [&](const fs::path& each) { return holds(each, path); });

@@ -23,8 +23,9 @@ class ApartTest : public testing::Test {
     node.directory = root_ / "link/node";
     if (!state.empty()) node.state_dir = root_ / state;
     node.exports.push_back({.name = "data", .path = root_ / path});
-    return check_apart(node);
+    return check_apart(node, exports_);
   }
+  Paths exports_ = Paths::kFollowed;
   std::filesystem::path root_;
 };
 
@@ -44,8 +45,19 @@ TEST_F(ApartTest, OneThatHoldsTheNodeIsRefusedWithTheReasonAndTheRemedy) {
   }
 }
 
+TEST_F(ApartTest, WithoutALookAtTheExportItsPathDecides) {
+  exports_ = Paths::kAsWritten;
+  for (const char* const path : {"home", "", "link", "home/node", "home/../home"})
+    EXPECT_FALSE(check(path)) << path;
+  std::filesystem::create_directory_symlink(root_, root_ / "other");
+  EXPECT_TRUE(check("other")) << "sluice-control looks, when it opens it";
+  exports_ = Paths::kFollowed;
+  EXPECT_FALSE(check("other"));
+}
+
 TEST_F(ApartTest, SoIsOneThatLiesWhereTheKeyIsOrHoldsTheState) {
   EXPECT_FALSE(check("home/node/identity"));
+  std::filesystem::create_directories(root_ / "home/node/trusted/peers");
   EXPECT_FALSE(check("home/node/trusted/peers"));
   EXPECT_FALSE(check("state", "state/of/node"));
   EXPECT_TRUE(check("home/data", "state"));

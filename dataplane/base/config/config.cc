@@ -293,7 +293,7 @@ Result<Node> load(const std::filesystem::path& directory) {
   }
   Result<Node> node = parse(text, absolute, file.string());
   if (!node) return node;
-  if (Status apart = check_apart(*node); !apart) return apart.error();
+  if (Status apart = check_apart(*node, Paths::kAsWritten); !apart) return apart.error();
   return node;
 }
 
