@@ -216,7 +216,7 @@ shown apt-get -qq -o Dpkg::Use-Pty=0 purge -y sluice
 must [ ! -e /etc/sluice ]
 must [ ! -e /var/lib/sluice ]
 must [ ! -e /var/lib/sluice-console ]
-must [ -z "$(ls -d /usr/lib/sluice* /usr/share/sluice* /usr/libexec/sluice* 2>/dev/null)" ]
+must [ -z "$(find /usr -path '*/sluice*' -not -path '*/python3/*' -print -quit)" ]
 must [ -f /srv/sluice/run42 ]
 must [ -z "$(systemctl list-unit-files --no-legend 'sluice*' || true)" ]
 echo
