@@ -118,6 +118,7 @@ TEST(SourcesSpeed, OneThatSlowsDownTenfoldOrIsGone) {
     const Plan calm = plan_of(kTableOne, megabytes, true);
     const double all_s = seconds(calm);
     for (const double part : {0.3, 0.5, 0.7}) {
+      if (megabytes == 128 && part != 0.5) continue;  // as long as all others together
       for (const bool gone : {false, true}) {
         Plan plan = calm;
         (gone ? plan.several.dies : plan.several.slows) = kSources[2];
