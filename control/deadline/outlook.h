@@ -70,7 +70,7 @@ class Outlook {
 
   // Its bytes came so fast, in a session that may have been too short for a sample.
   void brief(const Path& path, double rate_bps, uint64_t now_ns);
-  // What may be expected of the path, about; 0: nothing is known. For a choice among paths, and no deadline.
+  // The path may carry about this rate; 0: nothing is known. Good for a choice of paths, not for a deadline.
   double about_bps(const Path& path, uint64_t now_ns) const;
 
   // A session has ended in success after so many seconds, in which it had the path for itself.

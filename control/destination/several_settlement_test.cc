@@ -56,7 +56,7 @@ class SettledSourcesTest : public testing::Test {
       }
     }
   }
-  // What it was asked for in the same breath has not left yet.
+  // A source has not sent yet what it was asked for just before.
   void repeat(LegId leg, const Need& need, const std::set<uint64_t>& sent_before) {
     for (const recovery::Range& range : need.ranges)
       for (uint64_t at = range.offset; at < range.end(); at += kSettledBytes)
@@ -81,7 +81,7 @@ class SettledSourcesTest : public testing::Test {
       EXPECT_FALSE(actions.error) << actions.error->message;
       if (!actions.unsettled.empty()) return false;
       for (const SeveralSources::Run& gone : actions.forgotten) {
-        // Of a block whose digests were folded all goes.
+        // The ledger forgets a block as a whole if its digests were folded.
         const uint64_t first = gone.range.offset / kSettledBytes / folded_ * folded_;
         for (uint64_t at = first; at * kSettledBytes < gone.range.end() || at % folded_ != 0; ++at)
           there_.erase(at);

@@ -322,7 +322,7 @@ void SeveralSources::ask(const parts::Portion& portion, bool withdrawn) {
   if (!withdrawn) need_dropped(portion);
 }
 
-// What it has not sent yet it does not send earlier for that.
+// A source ignores a Need for what it has not sent yet: that comes in its turn (WIRE 2.3).
 void SeveralSources::need_dropped(const parts::Portion& portion) {
   const Known& known = objects_.at(portion.object);
   std::vector<recovery::Range> needed;

@@ -154,7 +154,7 @@ TEST_F(JournalTest, WhatFailsInTheMiddleLeavesNothing) {
   batch.blocks[1].blocks.push_back({BlockId(9), "refused"});
   const Status status = journal->write("a", batch, Durability::kPower);
   ASSERT_FALSE(status);
-  expect_refused(status.error(), "no room");
+  expect_refused(status.error(), "no room", "check the disk");
   const Saved all = saved(*journal, "a");
   EXPECT_TRUE(fields::equal(all.record, *two_files("a", 1).record));
   ASSERT_EQ(all.files.size(), 2U);

@@ -315,7 +315,7 @@ TEST_F(UpgradeTest, AnUpgradeThatFailsLeavesVersionOne) {
   sql("ALTER TABLE session ADD COLUMN request BLOB");  // edited by somebody: it cannot be added again
   const auto journal = Journal::open(path_);
   ASSERT_FALSE(journal);
-  expect_refused(journal.error(), "duplicate column");
+  expect_refused(journal.error(), "duplicate column", "check the disk");
   EXPECT_EQ(ask("PRAGMA user_version"), "1 ");
 }
 

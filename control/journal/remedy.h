@@ -1,4 +1,4 @@
-// What an operator does when the journal cannot be read or written.
+// The journal cannot be read or written: an operator is told what to do.
 //
 // Pure.
 // SPDX-License-Identifier: Apache-2.0

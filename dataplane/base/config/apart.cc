@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "dataplane/base/config/values.h"
 #include "dataplane/base/text.h"
 #include "dataplane/base/unique_fd.h"
 
@@ -18,13 +19,7 @@ fs::path real(const fs::path& path) {
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
   const fs::path found = fs::weakly_canonical(absolute, error);
-  return error ? absolute.lexically_normal() : found;
-}
-
-fs::path as_written(const fs::path& path) {
-  fs::path normal = path.lexically_normal();
-  return normal.has_filename() || !normal.has_relative_path() ? normal
-                                                              : normal.parent_path();  // "/a/" is "/a"
+  return error ? normal(absolute) : found;
 }
 
 // Where an export is, through links. Its file system is not asked: to open a path so does not, and it may
@@ -33,7 +28,7 @@ fs::path opened(const fs::path& path) {
   const UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   std::error_code error;
   fs::path found = fd ? fs::read_symlink("/proc/self/fd/" + std::to_string(fd.get()), error) : fs::path();
-  return !fd || error ? as_written(path) : found;
+  return !fd || error ? normal(path) : found;
 }
 
 bool holds(const fs::path& outer, const fs::path& inner) {
@@ -46,7 +41,7 @@ Status check_apart(const Node& node, Paths exports) {
   const fs::path own[] = {real(node.directory), real(node.state()), node.directory, node.state()};
   const fs::path closed[] = {real(node.identity_dir()), real(node.trusted_dir()), real(node.run_dir())};
   for (const Export& item : node.exports) {
-    const fs::path path = exports == Paths::kFollowed ? opened(item.path) : as_written(item.path);
+    const fs::path path = exports == Paths::kFollowed ? opened(item.path) : normal(item.path);
     const auto* const held =
         std::ranges::find_if(own, [&](const fs::path& each) { return holds(path, each); });
     const bool within = std::ranges::any_of(closed, [&](const fs::path& each) { return holds(each, path); });
@@ -57,8 +52,7 @@ Status check_apart(const Node& node, Paths exports) {
                      (within ? " lies in this node's own directory " : " holds what this node keeps in ") +
                      base::printable(node_path.string()) +
                      ", with its private key, whom it trusts and its journal: peers could read or change "
-                     "them; export another "
-                     "directory, or move the node"};
+                     "them; export another directory, or move the node"};
   }
   return {};
 }

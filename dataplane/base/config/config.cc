@@ -20,12 +20,6 @@ constexpr size_t kFileBytesMax = 1U << 20;
 constexpr size_t kExportsMax = 64;
 constexpr size_t kQuotasMax = 1024;  // of an export
 
-// Without "." and double or trailing slashes; ".." was refused before.
-std::filesystem::path normal(const std::filesystem::path& path) {
-  const std::filesystem::path clean = path.lexically_normal();
-  return clean.has_filename() || clean == clean.root_path() ? clean : clean.parent_path();
-}
-
 class Reader {
  public:
   Reader(const std::filesystem::path& directory, std::string_view origin) : origin_(origin) {

@@ -124,4 +124,9 @@ Result<std::vector<ExportPeer>> peers_value(const Key& key, const toml::node& va
   return peers;
 }
 
+std::filesystem::path normal(const std::filesystem::path& path) {
+  const std::filesystem::path clean = path.lexically_normal();
+  return clean.has_filename() || clean == clean.root_path() ? clean : clean.parent_path();
+}
+
 }  // namespace sluice::config

@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@
 namespace sluice::config {
 
 std::string printable(std::string_view text);  // in quotes, and not too long
+// Without ".", "..", and double or trailing slashes. Links are not followed.
+std::filesystem::path normal(const std::filesystem::path& path);
 
 Result<std::string> text_value(const Key& key, const toml::node& value);
 Result<uint64_t> number_value(const Key& key, const toml::node& value);
