@@ -10,6 +10,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import HarnessError, Pair, find_binaries  # noqa: E402
 from transfers import log_tails, temporary_files  # noqa: E402
 
+# Little more than the extents of one worker: whoever starts clears all of it, hundreds of times in a run of all tests.
+_MEMORY_MIB = 144
+
 
 def pytest_configure(config):
     # Whoever ends us with SIGTERM: unwind, so that nodes, namespaces and hugepages go.
@@ -44,7 +47,7 @@ def make_pair():
     pairs, started = [], []
 
     def make(prepare=None, **options):
-        pair = Pair(**options)
+        pair = Pair(**{"memory_mib": _MEMORY_MIB, **options})
         pairs.append(pair)
         pair.__enter__()
         if prepare:

@@ -22,7 +22,7 @@ _PIDFD_GETFD = 438  # Python 3.11 has no name for it
 
 @pytest.fixture(scope="module")
 def emulated(make_pair):
-    return make_pair(wire=EmulatedWire(rate="1G"), bytes_needed=1 << 29)
+    return make_pair(wire=EmulatedWire(rate="1G"), bytes_needed=1 << 29, memory_mib=256)
 
 
 @pytest.fixture
@@ -167,13 +167,13 @@ def test_a_slow_disk_is_named(slow, what, cause):
 def narrow(make_pair):
     """A pair of which b has little memory, and no rate is set."""
     little = {"dataplane": {"memory_mib": 140}}
-    return make_pair(wire=EmulatedWire(rate="800G"), bytes_needed=1 << 29, settings_b=little)
+    return make_pair(wire=EmulatedWire(rate="800G"), bytes_needed=1 << 29, memory_mib=256, settings_b=little)
 
 
 @pytest.fixture(scope="module")
 def plain(make_pair):
     """A pair whose wire loses nothing and whose rate nothing holds but the cores."""
-    return make_pair(wire=MemifWire(rate="800G"), bytes_needed=1 << 29)
+    return make_pair(wire=MemifWire(rate="800G"), bytes_needed=1 << 29, memory_mib=256)
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def test_a_receive_ring_without_room_is_named(make_pair):
     reason = veth_missing()
     if reason:
         pytest.skip(reason)
-    pair = make_pair(wire=VethWire(sockets=(0, 1)), bytes_needed=1 << 29)
+    pair = make_pair(wire=VethWire(sockets=(0, 1)), bytes_needed=1 << 29, memory_mib=256)
     session = begin(pair.a, "send", f"memory:{1 << 40}", "b:null:", "--rate", "8G")
     wait_state(pair.b, session, "transferring")
     wait_until(lambda: shown(pair.b)["bytes_done"] > 0, 30, "first bytes")

@@ -18,11 +18,11 @@ STALL = {"control": {"stall_timeout_s": 10}}
 @pytest.fixture(scope="module", params=["both-memif", "one-veth"])
 def pair(request, make_pair):
     if request.param == "both-memif":
-        return make_pair(bytes_needed=1 << 30, settings=STALL, settings_a=TWO, settings_b=TWO)
+        return make_pair(bytes_needed=1 << 30, memory_mib=256, settings=STALL, settings_a=TWO, settings_b=TWO)
     reason = veth_missing()
     if reason:
         pytest.skip(reason)
-    return make_pair(bytes_needed=1 << 30, wire=VethWire(), settings=STALL, settings_a=TWO)
+    return make_pair(bytes_needed=1 << 30, memory_mib=256, wire=VethWire(), settings=STALL, settings_a=TWO)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
