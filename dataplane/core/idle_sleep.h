@@ -24,12 +24,11 @@ class IdleSleep {
   static constexpr uint64_t kNsMin = 10'000;
   // A burst may gather.
   static constexpr uint64_t kNsFirst = 20'000;
-  // With flows. Half of 256 frames stay free at 100 Gbit/s, where a queue loses what it has no room for.
+  // With flows, at least: half of 256 frames of 9000 bytes stay free at 100 Gbit/s.
   static constexpr uint64_t kNsMax = 100'000;
   // While it waits for a disk, or for a peer that is quiet, and the queue loses nothing; where it loses,
   // until half of it is full.
   static constexpr uint64_t kNsMaxOfDisk = 800'000;
-  static constexpr uint64_t kNsOfFrame = 720;  // of 9000 bytes, at 100 Gbit/s
   // A command ends such a sleep. Of several workers each hands datagrams on to the others.
   static constexpr uint64_t kNsMaxWithoutFlows = 4'000'000;
   static constexpr uint64_t kNsMaxWithoutFlowsOfSeveral = 1'000'000;
@@ -43,11 +42,12 @@ class IdleSleep {
 
   enum class For : uint8_t { kWork, kPeer, kDisk };  // what it waits for; kWork: it has no flows
 
-  // The receive queue's room, in datagrams. 0: an arrival ends a sleep.
-  IdleSleep(uint32_t queue_datagrams, bool loses, bool alone = true)
+  // The receive queue's room, in datagrams; 0: an arrival ends a sleep. `datagram_ns`: what one of the
+  // largest takes on the port's wire. Alone: it hands no datagrams on.
+  IdleSleep(uint32_t queue_datagrams, bool loses, uint64_t datagram_ns, bool alone = true)
       : half_(queue_datagrams / 2),
         longest_without_flows_ns_(alone ? kNsMaxWithoutFlows : kNsMaxWithoutFlowsOfSeveral),
-        longest_of_disk_ns_(loses && half_ != 0 ? std::clamp(half_ * kNsOfFrame, kNsMax, kNsMaxOfDisk)
+        longest_of_disk_ns_(loses && half_ != 0 ? std::clamp(half_ * datagram_ns, kNsMax, kNsMaxOfDisk)
                                                 : kNsMaxOfDisk) {}
 
   // A flow was opened: whoever opened it waits.

@@ -16,10 +16,14 @@ constexpr uint32_t kCommandsPerLoop = 16;
 constexpr uint64_t kCoreTakenNs = 100'000;
 
 // Several workers hand datagrams on to each other through short rings, which lose what has no room.
-IdleSleep idle_sleep(const net::ReceiveQueue& queue, uint32_t workers) {
-  if (workers == 1) return {queue.datagrams, queue.loses};
+IdleSleep idle_sleep(const net::Port& port, uint32_t workers) {
+  const net::ReceiveQueue queue = port.receive_queue();
+  const board::PortInfo info = port.info();
+  const uint64_t datagram_ns =
+      uint64_t{info.frame_bytes_max} * 8'000'000'000 / std::max<uint64_t>(info.rate_bps_max, 1);
+  if (workers == 1) return {queue.datagrams, queue.loses, datagram_ns};
   return {queue.datagrams == 0 ? kSteeringRingSlots : std::min(queue.datagrams, kSteeringRingSlots), true,
-          false};
+          datagram_ns, false};
 }
 
 }  // namespace
@@ -44,7 +48,7 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
       tx_extents_(shared.board.port.tx_extents),
       tx_(resources_, tx_extents_, shared.port.pattern()),
       rx_(resources_, tx_extents_, shared.board.port.rx_extents),
-      idle_sleep_(idle_sleep(shared.port.receive_queue(), workers_)),
+      idle_sleep_(idle_sleep(shared.port, workers_)),
       clock_(shared.with_tsc) {}
 
 Status Worker::open() {
