@@ -40,7 +40,7 @@ def parse():
 
 
 def make_disk(kvm):
-    programs = [BINARIES / name for name in ("sluice", "sluice-control", "sluice-dataplane", "sluice-users")]
+    programs = [BINARIES / name for name in ("sluice", "sluice-control", "sluice-dataplane", "sluice-users", "sluice_timerfd.so")]
     scripts = [HERE / f"{name}.sh" for name in SCRIPTS]
     machine.make_disk(WORK / "root.img", programs, scripts, None if kvm else user.modules())
 

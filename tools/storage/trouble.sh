@@ -65,11 +65,12 @@ stale() {
 
 # The server's clock and the node's differ: what is the same stays the same.
 clocks() { # HOURS
-  local preload=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1 i
+  # Only the time of day: timers and the times of files are not moved (as in tools/e2e/faults_test.py).
+  local preload=/opt/sluice/bin/sluice_timerfd.so:/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1 i
   client 4.2 ext4
   on_mount ext4
   stop_part b control
-  LD_PRELOAD=$preload FAKETIME="$1h" control b
+  LD_PRELOAD=$preload FAKETIME="$1h" FAKETIME_DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1 control b
   attached b 30
   mkdir -p "$exports/a/t"
   for i in 1 2 3; do random 100K "$exports/a/t/$i"; done
