@@ -256,7 +256,10 @@ Status DestinationEnd::extent_failed(const board::Event& event, Effects& out) {
 }
 
 Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
-  if (legs_.begun(event.leg)) legs_.at(event.leg).settle_losses(event, now_ns, out);
+  if (legs_.begun(event.leg)) {
+    legs_.at(event.leg).settle_losses(event, now_ns, out);
+    receiver_->arrived(legs_.at(event.leg).take_arrived(event), now_ns);
+  }
   if (several_) tick_source(event, now_ns);
   receiver_->tick(now_ns);
   read_unread(out);

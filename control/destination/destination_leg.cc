@@ -9,6 +9,7 @@ namespace sluice::transfer {
 void DestinationLeg::begin(const DataEnd::Way& way) {
   open(way.stream);
   detectors_.assign(way.lanes, {});
+  arrived_bytes_ = 0;
 }
 
 void DestinationLeg::adopt(const DataEnd::Way& way, std::span<const board::FlowSlot* const> lanes) {
@@ -29,6 +30,13 @@ void DestinationLeg::settle_losses(const Tick& event, uint64_t now_ns, Effects& 
     if (gaps.empty() && settled_below == before) continue;
     out.add(SettleLane{.leg = id(), .lane = lane, .gaps = std::move(gaps), .settled_below = settled_below});
   }
+}
+
+uint64_t DestinationLeg::take_arrived(const Tick& event) {
+  uint64_t bytes = 0;
+  for (const board::FlowSlot* lane : event.lanes) bytes += lane->state.bytes.load(std::memory_order_relaxed);
+  const uint64_t before = std::exchange(arrived_bytes_, bytes);
+  return bytes - std::min(bytes, before);
 }
 
 void DestinationLeg::limit_source(uint64_t limit_bps, Effects& out) {

@@ -26,6 +26,9 @@ class DestinationLeg : public EndStream {
   // Tells the workers of its lanes what did not arrive.
   void settle_losses(const Tick& event, uint64_t now_ns, Effects& out);
 
+  // Payload that its lanes have accepted since the last call.
+  uint64_t take_arrived(const Tick& event);
+
   // The most that the source may send; 0: as agreed upon. The source hears it on each stream.
   void limit_source(uint64_t limit_bps, Effects& out);
   void say_limit(Effects& out) const {
@@ -34,6 +37,7 @@ class DestinationLeg : public EndStream {
 
  private:
   Indexed<LaneId, recovery::LossDetector> detectors_;
+  uint64_t arrived_bytes_ = 0;
   uint64_t limit_bps_ = 0;  // by an operator of this node
   bool limit_was_set_ = false;
 };

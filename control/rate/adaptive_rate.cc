@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "dataplane/core/repetition.h"
+
 namespace sluice::rate {
 namespace {
 
@@ -18,7 +20,8 @@ constexpr double kLearntLossMax = 0.15;
 constexpr uint64_t kTestEveryNs = 10'000'000'000;
 constexpr uint32_t kRecentStatuses = 16;  // after which what was lost is compared with the baseline
 constexpr uint64_t kDrainEveryNs = 10'000'000'000;
-constexpr double kNoises = 2;  // that the least delay of a round may be above its mean by chance
+constexpr double kNoises = 2;    // that the least delay of a round may be above its mean by chance
+constexpr double kUntold = 0.1;  // of a disordered round trip: a queue as short is not told from chance
 constexpr double kCrowdS = 2;
 constexpr double kCrowdTargets = 2.5;
 constexpr double kCrowdLeaves = 0.8;  // of that: a crowd on the brink is not told of again and again
@@ -100,6 +103,12 @@ void AdaptiveRate::pace(const PathReport& report, uint64_t now_ns) {
   target_bps_ = limit(window_bits_ / (pipe_s() + queue_s_) / (1 - std::min(random_loss_, 0.95)));
 }
 
+// Where delays are disordered and much loss was declared, the least delay of a round rises by some
+// milliseconds whenever a machine on the way is busy. That is nothing beside such a round trip.
+double AdaptiveRate::untold_queue_s() const {
+  return expected_loss_ >= Repetition::kLossMin ? kUntold * turn_s() : 0;
+}
+
 AdaptiveRate::Sight AdaptiveRate::look(const Round& round) {
   Sight sight{.delivered_bps = round.delivered_bps,
               .loss = round.loss,
@@ -107,7 +116,8 @@ AdaptiveRate::Sight AdaptiveRate::look(const Round& round) {
               .datagrams = round.datagrams,
               .target_s = target_s(target_bps_)};
   sight.queue_s = base_.queue_s(round.delay_min_ns);
-  if (round.disordered) sight.queue_s = std::max(0.0, sight.queue_s - kNoises * round.delay_noise_s);
+  if (round.disordered)
+    sight.queue_s = std::max(0.0, sight.queue_s - kNoises * round.delay_noise_s - untold_queue_s());
   sight.round_trip_s = pipe_s() + sight.queue_s;
   sight.limited = round.sent_bps < 0.8 * std::min(target_bps_, static_cast<double>(rate_bps_));
   return sight;

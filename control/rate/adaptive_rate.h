@@ -61,6 +61,8 @@ class AdaptiveRate final : public Controller {
   void pace(const PathReport& report, uint64_t now_ns);
   void overshot();
   bool disordered() const;
+  double untold_queue_s() const;
+  double growth_a_round() const;  // of the start
   void judge_yield(const Round& round, const Sight& sight);
   double excess(double over) const { return 1.5 * random_loss_ + over; }
   double limit(double rate_bps) const;

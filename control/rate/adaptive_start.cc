@@ -67,6 +67,13 @@ void AdaptiveRate::pulse(const PathReport& report, uint64_t now_ns) {
 // Few statuses do not tell of disorder; where so much is lost it is assumed.
 bool AdaptiveRate::disordered() const { return disorder_.now || expected_loss_ >= Repetition::kLossMin; }
 
+// Rounds are as long as a round trip, and that is long where delays are disordered. A queue hides there, but
+// much loss was declared, too, so what is sent too much costs little more.
+double AdaptiveRate::growth_a_round() const {
+  if (disorder_.now && expected_loss_ >= Repetition::kLossMin) return kPulseTimes;
+  return start_.found && !disordered() ? kFoundGrowth : kDoubled;
+}
+
 // The rate has grown beyond what the path carries, and the round that will say so goes on for a while.
 void AdaptiveRate::overshot() {
   if (!start_.judged || start_.held || test_.running()) return;  // a round tells of disorder
@@ -95,8 +102,8 @@ void AdaptiveRate::start(const Sight& sight, uint64_t now_ns) {
                        LossTrial::kSureDeviations, disordered() ? 0 : sight.loss);
   }
   if (sight.loss_bound <= excess(0.01)) random_loss_ = std::max(random_loss_, std::min(0.01, sight.loss));
-  const double growth = start_.found && !disordered() ? kFoundGrowth : kDoubled;
-  if (sight.delivered_bps > (1 + kGrew * (growth - 1)) * start_.best_bps) {
+  const double growth = growth_a_round();
+  if (sight.delivered_bps > (1 + kGrew * (std::min(growth, kDoubled) - 1)) * start_.best_bps) {
     start_.best_bps = sight.delivered_bps;
     start_.flat_rounds = 0;
   } else if (!sight.limited) {

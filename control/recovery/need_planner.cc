@@ -44,10 +44,18 @@ void NeedPlanner::prune(const ExtentMap& done) {
   }
 }
 
-std::vector<Query> NeedPlanner::take_due(const ExtentMap& done, uint64_t now_ns) {
+bool NeedPlanner::quiet(const ExtentMap& done, uint64_t now_ns, const Arrivals& arrivals) const {
+  if (now_ns < quiet_since_ns_ || now_ns - quiet_since_ns_ < wait_ns_) return false;
+  if (arrivals.best_bytes_per_s == 0 || now_ns - std::min(now_ns, arrivals.last_ns) >= wait_ns_) return true;
+  const uint64_t extent_bytes = done.range_of(ExtentId(0)).length;
+  const uint64_t extents_ns = kQuietExtents * extent_bytes * 1'000'000'000 / arrivals.best_bytes_per_s;
+  return now_ns - quiet_since_ns_ >= std::min(extents_ns, kQuietMaxNs);
+}
+
+std::vector<Query> NeedPlanner::take_due(const ExtentMap& done, uint64_t now_ns, const Arrivals& arrivals) {
   std::vector<Query> queries;
   if (sent_.empty() && !unknown_) return queries;
-  if (now_ns < quiet_since_ns_ || now_ns - quiet_since_ns_ < wait_ns_) return queries;
+  if (!quiet(done, now_ns, arrivals)) return queries;
   prune(done);
   const auto ask = [&](FlowRef flow, uint64_t from, uint64_t end) {
     if (from >= end) return;

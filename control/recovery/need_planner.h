@@ -2,8 +2,9 @@
 //
 // Pure. Ranges whose first pass left the source are remembered with their flow. When some extent of them is
 // missing and no extent of the object was completed for a while, the workers are asked which bytes are
-// missing. Each round without progress waits longer than the one before. What is remembered lies in the
-// object.
+// missing. Each round without progress waits longer than the one before. On a slow path an extent takes
+// longer than that while: as long as bytes come, the wait is as long as some extents take there. What the
+// source is sending again anyway would otherwise be sent twice. What is remembered lies in the object.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,10 +25,17 @@ struct Query {
   Range range;
 };
 
+// Bytes that flows accept, whatever they belong to.
+struct Arrivals {
+  uint64_t last_ns = 0;           // when some came
+  uint64_t best_bytes_per_s = 0;  // so far; 0: not known
+};
+
 class NeedPlanner {
  public:
   static constexpr uint64_t kQuietNs = 200'000'000;  // long, since a receiver does not know the round trip
   static constexpr uint64_t kQuietMaxNs = 5'000'000'000;
+  static constexpr uint64_t kQuietExtents = 4;
   static constexpr size_t kQueriesMax = 16;
   static constexpr size_t kRangesMax = 1024;  // of one NEED message
   static constexpr size_t kSentRangesMax = 65536;
@@ -41,7 +49,7 @@ class NeedPlanner {
   void drop(LegId leg);
 
   // The questions of a new round, which counts as asked then; none when it is not the time.
-  std::vector<Query> take_due(const ExtentMap& done, uint64_t now_ns);
+  std::vector<Query> take_due(const ExtentMap& done, uint64_t now_ns, const Arrivals& arrivals = {});
   // The flow that carried the byte at `offset`; FlowRef() when that is unknown.
   FlowRef flow_of(uint64_t offset) const;
   void check_invariants(const ExtentMap& done, std::span<const FlowRef> flows) const;  // where DCHECKs are on
@@ -55,6 +63,7 @@ class NeedPlanner {
 
   static Range range_of(const SentRanges::value_type& sent);
   void prune(const ExtentMap& done);
+  bool quiet(const ExtentMap& done, uint64_t now_ns, const Arrivals& arrivals) const;
 
   SentRanges sent_;       // without those that are complete
   bool unknown_ = false;  // any byte may have been sent

@@ -56,6 +56,24 @@ TEST_F(NeedPlannerTest, BacksOffWithoutProgressAndStartsAnewWithIt) {
   EXPECT_FALSE(planner_.take_due(done_, now_ns + NeedPlanner::kQuietNs).empty());
 }
 
+// A slow path: an extent takes 280 ms, and what was lost of several is being sent again.
+TEST_F(NeedPlannerTest, WaitsWhileBytesComeForAsLongAsSomeExtentsTake) {
+  planner_.note_sent(done_, on_lane(0), extents(ExtentId(0), 4), 0);
+  const auto first_asked_ms = [this](uint64_t last_byte_ms) {
+    NeedPlanner planner = planner_;
+    Arrivals arrivals{.best_bytes_per_s = kExtent * 1000 / 280};
+    uint64_t now_ms = 0;
+    for (; now_ms < 10'000; now_ms += 20) {
+      if (now_ms <= last_byte_ms) arrivals.last_ns = now_ms * kMs;
+      if (!planner.take_due(done_, now_ms * kMs, arrivals).empty()) break;
+    }
+    return now_ms;
+  };
+  EXPECT_NEAR(static_cast<double>(first_asked_ms(10'000)), NeedPlanner::kQuietExtents * 280.0, 20);
+  EXPECT_EQ(first_asked_ms(400), 600U) << "nothing comes any more";
+  EXPECT_EQ(first_asked_ms(0), 200U);
+}
+
 TEST_F(NeedPlannerTest, RefusesRangesThatLeaveTheObject) {
   EXPECT_FALSE(planner_.note_sent(done_, on_lane(0), {.offset = 0, .length = 0}, 0));
   EXPECT_FALSE(planner_.note_sent(done_, on_lane(0), {.offset = 100 * kExtent, .length = 1}, 0));

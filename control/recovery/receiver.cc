@@ -6,7 +6,8 @@
 namespace sluice::recovery {
 namespace {
 
-constexpr uint64_t kPlanNs = 20'000'000;  // NEED and syncs are thought about so often.
+constexpr uint64_t kPaceNs = 100'000'000;  // How fast bytes come is measured over so long.
+constexpr uint64_t kPlanNs = 20'000'000;   // NEED and syncs are thought about so often.
 
 }  // namespace
 
@@ -162,6 +163,18 @@ void Receiver::finish_later(ObjectId id) {
   objects_[id].source_digest.reset();
 }
 
+void Receiver::arrived(uint64_t bytes, uint64_t now_ns) {
+  if (bytes == 0) return;
+  arrivals_.last_ns = now_ns;
+  pace_bytes_ += bytes;
+  const uint64_t passed_ns = now_ns - std::min(now_ns, pace_since_ns_);
+  if (passed_ns < kPaceNs) return;
+  const double bytes_per_s = static_cast<double>(pace_bytes_) * 1e9 / static_cast<double>(passed_ns);
+  arrivals_.best_bytes_per_s = std::max(arrivals_.best_bytes_per_s, static_cast<uint64_t>(bytes_per_s));
+  pace_since_ns_ = now_ns;
+  pace_bytes_ = 0;
+}
+
 void Receiver::tick(uint64_t now_ns) {
   now_ns_ = now_ns;
   if (now_ns - planned_ns_ < kPlanNs) return;
@@ -177,7 +190,7 @@ void Receiver::tick(uint64_t now_ns) {
 void Receiver::plan_need(ObjectId id) {
   Object& object = objects_[id];
   if (object.written.complete()) return;
-  std::vector<Query> queries = object.planner.take_due(object.written, now_ns_);
+  std::vector<Query> queries = object.planner.take_due(object.written, now_ns_, arrivals_);
   if (queries.empty()) return;
   for (Query& query : queries) query.flow = or_first(query.flow);
   object.found_missing.clear();

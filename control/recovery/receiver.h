@@ -126,6 +126,8 @@ class Receiver {
   // From the source. False when there is no such range, flow or file.
   bool partition_sent(ObjectId object, FlowRef flow, Range range);
   bool file_digest(ObjectId object, const FileDigest& file);
+  // Payload that flows have accepted since the last call.
+  void arrived(uint64_t bytes, uint64_t now_ns);
   // Plans needs and syncs.
   void tick(uint64_t now_ns);
   Actions take_actions();
@@ -258,6 +260,9 @@ class Receiver {
   std::vector<FlowRef> flows_;  // of this attempt
   uint64_t now_ns_ = 0;
   uint64_t planned_ns_ = 0;
+  Arrivals arrivals_;
+  uint64_t pace_since_ns_ = 0;
+  uint64_t pace_bytes_ = 0;
   uint32_t fences_ = 0;
   bool flows_ended_ = false;
   uint64_t bytes_written_ = 0;

@@ -43,7 +43,7 @@ Block block_of(const PathState& path, const WorkState& work, const CodesAtHand& 
   const uint32_t interleaved = BlockLayout(chunks, k).blocks();
   return {.scheme = raptorq ? Scheme::kRaptorQ : Scheme::kReedSolomon,
           .source_symbols = k,
-          .repair_symbols_max = raptorq ? 2 * k : ReedSolomon::kShardsMax - k,
+          .repair_symbols_max = raptorq ? 3 * k : ReedSolomon::kShardsMax - k,
           .loss = {.source_symbols = k,
                    .loss = std::min(path.loss, kLossMax),
                    .loss_run = std::max(1.0, path.loss_run_mean / interleaved)}};
@@ -64,8 +64,9 @@ bool pays_for_memory(const PathState& path, const WorkState& work, double overhe
   const double chunks = std::max(1.0, static_cast<double>(work.extent_bytes) / work.chunk_bytes);
   const double trips = 1 + kRepairRoundTrips * repair_rounds(chunks, loss);
   const double memory = static_cast<double>(work.memory_bytes);
-  // Of a rate, what is left for data: repairs take their part of it, and so do repair symbols.
-  const double plain = std::min(rate * (1 - loss), memory / (rtt * trips));
+  // Of a rate, what is left for data: repairs take their part of it, copies of them among these, and so do
+  // repair symbols.
+  const double plain = std::min(rate / Repetition(loss).transmissions(), memory / (rtt * trips));
   const double coded = std::min(rate / (1 + overhead), memory / (rtt + kCodingNs));
   return coded > kGainMin * plain;
 }

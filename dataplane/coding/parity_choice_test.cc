@@ -86,6 +86,13 @@ TEST(ParityChoice, SendsAheadWhereAFifthIsLostAndMemoryIsShort) {
   EXPECT_LT(choice.repair_symbols, 40U);
 }
 
+// Repair symbols cost less there than the copies of what was lost again.
+TEST(ParityChoice, SendsAheadWhereHalfIsLostWhateverMemoryThereIs) {
+  const WorkState small_chunks{.memory_bytes = 1000 * kMb, .chunk_bytes = 640, .extent_bytes = 1U << 20};
+  EXPECT_EQ(choose_parity(path(250 * kMs, 0.5, 2 * kGbps), small_chunks, kBoth).use, ParityUse::kForLoss);
+  EXPECT_EQ(choose_parity(path(250 * kMs, 0.1, 2 * kGbps), small_chunks, kBoth).use, ParityUse::kNone);
+}
+
 TEST(ParityChoice, TakesRaptorQWhereMuchIsLostAndTheRateIsWithinItsReach) {
   const auto scheme = [](double loss, uint64_t rate_bps, CodesAtHand codes) {
     return choose_parity_at_end(path(200 * kMs, loss, rate_bps), work(), codes).scheme;
@@ -116,7 +123,7 @@ TEST(ParityChoice, IsAlwaysOneThatItsCodeCanMake) {
           const WorkState some{.memory_bytes = kMb, .chunk_bytes = chunk_bytes, .extent_bytes = 1U << 20};
           for (const auto choose : {choose_parity, choose_parity_at_end}) {
             const ParityChoice choice = choose(lossy, some, codes);
-            const uint32_t most = choice.scheme == Scheme::kRaptorQ ? 512 : 254;
+            const uint32_t most = choice.scheme == Scheme::kRaptorQ ? 768 : 254;
             EXPECT_LE(choice.repair_symbols, most);
             EXPECT_EQ(choice.use == ParityUse::kNone, choice.repair_symbols == 0);
           }

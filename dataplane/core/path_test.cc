@@ -179,5 +179,13 @@ TEST(Repetition, SendsMoreAtOnceEachTimeAndNoMoreThanNeeded) {
   EXPECT_EQ(Repetition(1.0).passes(4096), Repetition::kPassesMax);
 }
 
+TEST(Repetition, SaysWhatItsCopiesCost) {
+  for (const double loss : {0.0, 0.01, 0.1})
+    EXPECT_NEAR(Repetition(loss).transmissions(), 1 / (1 - loss), 1e-3);
+  // Of two, the second is for nothing as often as the first arrives; and so on.
+  EXPECT_NEAR(Repetition(0.5).transmissions(), 2.27, 0.01);
+  EXPECT_NEAR(Repetition(0.62).transmissions(), 1.2 / (1 - 0.62), 0.01);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -32,6 +32,17 @@ class Repetition {
     return static_cast<uint32_t>(std::min<double>(
         {static_cast<double>(1U << std::min(tries, 3U)), std::max(1.0, enough), kCopiesMax}));
   }
+  // Of a chunk, on the average, until one of them arrives.
+  double transmissions() const {
+    double sent = 0;
+    double missing = 1;  // chance that all before were lost
+    for (uint32_t turn = 0; turn < 40 && missing > 1e-6; ++turn) {
+      const double copies = turn == 0 ? 1 : this->copies(turn - 1);
+      sent += missing * copies;
+      missing *= std::pow(loss_, copies);
+    }
+    return sent;
+  }
   // Over an extent of so many chunks, until one of it is still missing by a chance of 1/1000; 0: none.
   uint32_t passes(uint32_t chunks) const {
     if (!called_for()) return 0;
