@@ -49,8 +49,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string_view remedy(int error) {
+  if (error == EROFS) return "mount its file system for writing";
+  if (error == ENOSPC || error == EDQUOT) return "free some space there";
+  if (error == EACCES || error == EPERM) return "run this as the owner of the node's directory";
+  return "check the node's directory";
+}
+
 Error cannot(const std::string& what, const fs::path& path, int error) {
-  return {ErrorCode::kConfiguration, "cannot " + what + " " + path.string() + ": " + std::strerror(error)};
+  return {ErrorCode::kConfiguration, "cannot " + what + " " + path.string() + ": " + std::strerror(error) +
+                                         "; " + std::string(remedy(error))};
 }
 
 // Held as long as the process lives; the kernel gives it back however the process ends.

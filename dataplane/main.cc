@@ -45,6 +45,7 @@ namespace {
 
 constexpr uint64_t kOpenFilesLeast = 64;
 constexpr int kServeTimeoutMs = 100;
+constexpr int kSlowStartMs = 1000;
 constexpr uint64_t kMaintainIntervalNs = 1'000'000'000;
 
 int fail(const Error& error) {
@@ -65,11 +66,11 @@ int signal_fd() {
 }
 
 // While the port opens, which may take long where much memory has to be cleared, a signal ends the process at
-// once: there is nothing yet that would have to be ended in order.
+// once: there is nothing yet that would have to be ended in order. After a second the log says so.
 class StartWatch {
  public:
-  explicit StartWatch(int signals)
-      : done_(::eventfd(0, EFD_CLOEXEC)), thread_([this, signals] { watch(signals); }) {}
+  StartWatch(int signals, const std::string& doing)
+      : done_(::eventfd(0, EFD_CLOEXEC)), thread_([this, signals, doing] { watch(signals, doing); }) {}
   ~StartWatch() {
     const uint64_t one = 1;
     (void)!::write(done_.get(), &one, sizeof one);
@@ -77,10 +78,14 @@ class StartWatch {
   }
 
  private:
-  void watch(int signals) const {
+  void watch(int signals, const std::string& doing) const {
     pollfd watched[] = {{.fd = done_.get(), .events = POLLIN, .revents = 0},
                         {.fd = signals, .events = POLLIN, .revents = 0}};
-    while (::poll(watched, 2, -1) < 0) {
+    int ready = 0;
+    for (int timeout_ms = kSlowStartMs; (ready = ::poll(watched, 2, timeout_ms)) <= 0;) {
+      if (ready < 0) continue;
+      spdlog::info("{}: this takes a while", doing);
+      timeout_ms = -1;
     }
     if (watched[0].revents == 0 && watched[1].revents != 0) {
       spdlog::info("ending before the start was over");
@@ -161,6 +166,14 @@ Result<std::unique_ptr<net::Port>> open_port(const config::Node& node,
   auto port = dpdk::Port::open(node, warn);
   if (!port) return port.error();
   return std::unique_ptr<net::Port>(std::move(*port));
+}
+
+Result<std::unique_ptr<net::Port>> open_watched(const config::Node& node,
+                                                const std::function<void(const std::string&)>& warn,
+                                                int signals) {
+  const StartWatch watch(signals, fmt::format("opening device {} with [dataplane] memory_mib = {}",
+                                              node.device, node.memory_mib));
+  return open_port(node, warn);
 }
 
 sandbox::Profile profile_of(const config::Node& node) {
@@ -294,10 +307,7 @@ int serve(const keeper::Turn& turn, daemon::Service& service) {
   (void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
   // It has what control opened as well: the files of all sessions whose turn has come.
   if (auto s = base::raise_open_files(kOpenFilesLeast); !s) return fail(s.error());
-  auto opened = [&] {
-    const StartWatch watch(signals);
-    return open_port(node, warn);
-  }();
+  auto opened = open_watched(node, warn, signals);
   if (!opened) return fail(opened.error());
   net::Port& port = **opened;
   const board::PortInfo info = info_of(port, turn);

@@ -21,6 +21,7 @@ void put(const names::Difference& difference, api::NameDifference* to) {
   to->set_kind(static_cast<api::NameDifference::Kind>(static_cast<int>(difference.kind) + 1));
   to->set_path(difference.path);
   to->set_type(static_cast<api::NameEntry::Type>(difference.type));
+  to->set_destination_type(static_cast<api::NameEntry::Type>(difference.destination_type));
   to->set_size(difference.size_bytes);
   to->set_error_code(difference.error_code);
   to->set_error(difference.error);

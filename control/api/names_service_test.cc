@@ -195,6 +195,7 @@ class CompareTest : public NamesServiceTest {
       for (const api::NameDifference& each : part.differences()) {
         if (found != nullptr)
           found->push_back(api::NameDifference::Kind_Name(each.kind()) + " " + each.path());
+        there_ = each.destination_type();
       }
       if (part.has_totals()) totals_ = part.totals();
     }
@@ -206,6 +207,7 @@ class CompareTest : public NamesServiceTest {
 
   api::CompareRequest request_;
   std::optional<api::CompareTotals> totals_;
+  api::NameEntry::Type there_ = api::NameEntry::UNKNOWN;  // of the difference that came last
   std::string code_;
 };
 using Found = std::vector<std::string>;
@@ -218,6 +220,7 @@ TEST_F(CompareTest, TellsWhatDiffersAndThenTheTotals) {
   Found found;
   ASSERT_TRUE(compare(&found).ok());
   EXPECT_EQ(found, (Found{"MISSING a", "EXTRA c", "DIFFERENT \xff"}));
+  EXPECT_EQ(there_, api::NameEntry::FILE);
   ASSERT_TRUE(totals_);
   EXPECT_EQ(totals_->same(), 1U);
   EXPECT_EQ(totals_->source(), 3U);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kFailureTexts[] = {
     "",
-    "was not there when it was to be read",
+    "was not there when it was to be read; only a directory has a slash behind its name",
     "permission denied",
     "changed while it was read",
     "could not be read",

@@ -37,6 +37,7 @@ struct Flags {
   std::string name;
   std::string at;
   uint32_t timeout_s = 60;
+  bool json = false;
 };
 
 Result<sandbox::State> confine(const std::filesystem::path& directory, uint16_t port) {
@@ -104,9 +105,15 @@ Status run_client(const Flags& flags) {
   return {};
 }
 
-int end(const Status& status) {
+int end(const Status& status, bool json) {
   if (status) return 0;
   std::fprintf(stderr, "sluice-enrol: %s\n", status.error().message.c_str());
+  const Error& error = status.error();
+  const nlohmann::json told = {{"schema", "sluice.error.v1"},
+                               {"code", static_cast<int>(error.code)},
+                               {"name", error_code_name(error.code)},
+                               {"message", error.message}};
+  if (json) std::cout << told.dump() << "\n" << std::flush;
   return static_cast<int>(status.error().code);
 }
 
@@ -124,6 +131,7 @@ int main(int argc, char** argv) {
   CLI::App* const serve = app.add_subcommand("serve", "Sign the keys of nodes that come with a token");
   serve->add_option("directory", flags.directory, "The authority's")->required()->type_name("DIR");
   serve->add_option("--listen", flags.listen, "Where to serve")->type_name("HOST:PORT");
+  serve->add_flag("--json", flags.json, "Print an error as a JSON object, too");
   CLI::App* const call =
       app.add_subcommand("call", "Have a node's key signed, by a token on the standard input");
   call->add_option("directory", flags.directory, "The node's")->required()->type_name("DIR");
@@ -134,5 +142,5 @@ int main(int argc, char** argv) {
       ->type_name("S");
   const arguments::Ended ended = arguments::parse_main(app, argc, argv);
   if (ended.ended) return ended.status;
-  return enrol::end(serve->parsed() ? enrol::run_server(flags) : enrol::run_client(flags));
+  return enrol::end(serve->parsed() ? enrol::run_server(flags) : enrol::run_client(flags), flags.json);
 }

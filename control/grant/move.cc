@@ -54,6 +54,11 @@ Result<MoveShown> signed_by_trusted(const transfer::SignedMove& move, const iden
                                     int64_t now_unix_ns) {
   Result<SignedBy> shown = read(move);
   if (!shown) return shown.error();
+  if (shown->move.from == here.self->fingerprint)
+    return not_moved(
+        fmt::format("this node itself has exported the session; to take it back: sluice session export {} "
+                    "--withdraw",
+                    shown->move.session.substr(0, 8)));
   Result<identity::Peer> from = judge_certificate(shown->certificate_pem, *here.trust, now_unix_ns);
   if (from) return MoveShown{.move = std::move(shown->move), .from = std::move(*from)};
   return not_moved(

@@ -80,6 +80,7 @@ TEST_F(MoveTest, IsForItsHolderItsPeerAndItsSessionAlone) {
   expect_refused(check_shown(move, std::string(32, 'd'), peer(gamma()), at(beta()), kMovedAt),
                  "another session");
   expect_refused(check_taken(move, at(other()), kMovedAt), "exported to another node");
+  expect_refused(check_taken(move, at(alpha()), kMovedAt), "--withdraw");
 }
 
 TEST_F(MoveTest, HasItsTimes) {

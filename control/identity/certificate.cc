@@ -138,7 +138,11 @@ Result<KeyPointer> parse_key(std::string_view pem) {
   const auto no_password = [](char*, int, int, void*) { return -1; };
   KeyPointer key(in ? PEM_read_bio_PrivateKey(in.get(), nullptr, no_password, nullptr) : nullptr);
   ERR_clear_error();
-  if (!key) return Error{ErrorCode::kConfiguration, "not a private key in PEM form without a password"};
+  if (!key)
+    return Error{
+        ErrorCode::kConfiguration,
+        "not a private key in PEM form without a password; put it back from a copy, or take its password "
+        "off: openssl pkey -in FILE -out FILE"};
   return key;
 }
 

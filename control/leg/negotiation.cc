@@ -189,12 +189,11 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   if (options.ip != IpFamily::kIp6) spec.data_ip4 = ip4_bytes(port);
   if (options.ip != IpFamily::kIp4) spec.data_ip6 = ip6_bytes(port);
   if (spec.data_ip4.empty() && spec.data_ip6.empty()) {
-    return Error{
-        ErrorCode::kConfiguration,
-        fmt::format("this node's data port has no {} in node.toml",
-                    options.ip == IpFamily::kIp6   ? "IPv6 address: set port.address6"
-                    : options.ip == IpFamily::kIp4 ? "IPv4 address: set port.address4"
-                                                   : "IP address: set port.address4 or port.address6")};
+    return Error{ErrorCode::kConfiguration,
+                 fmt::format("this node's data port has no {} in node.toml",
+                             options.ip == IpFamily::kIp6   ? "IPv6 address: set [port] address6"
+                             : options.ip == IpFamily::kIp4 ? "IPv4 address: set [port] address4"
+                                                            : "IP address: set [port] address4 or address6")};
   }
   spec.prefer_ip6 = options.ip == IpFamily::kIp6;
   const ChunkLimit ip4 =
@@ -268,7 +267,7 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
   set.chunk_reason = chunk.reason;
   if (set.chunk_bytes < wire::kChunkBytesMin) {
     return incompatible(
-        fmt::format("no chunk of {} bytes fits both data ports: raise port.mtu", wire::kChunkBytesMin));
+        fmt::format("no chunk of {} bytes fits both data ports: raise [port] mtu", wire::kChunkBytesMin));
   }
   set.extent_bytes = std::bit_floor(std::min(spec.extent_bytes_max, port.extent_bytes_max));
   if (set.extent_bytes < kExtentBytesMin) return incompatible("the peer's extents are smaller than 64 KiB");
@@ -356,7 +355,7 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
   const bool learnt = result.reach == board::Reach::kPeerOpens;
   if (const auto problem = address_problem(result.peer_ip, result.local_ip); !learnt && !problem.empty()) {
     return incompatible(
-        fmt::format("the peer's data address {} {}: correct port.address4 or port.address6 there",
+        fmt::format("the peer's data address {} {}: correct [port] address4 or address6 there",
                     address_text(initiator ? set.data_ip : offered), problem));
   }
   for (uint32_t lane = 0; lane < result.lanes; ++lane) {

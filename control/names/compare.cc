@@ -108,9 +108,10 @@ bool Comparison::problem(const Entry& entry, Difference::Kind kind) {
   return true;
 }
 
-void Comparison::found(Difference::Kind kind, const Entry& entry) {
+void Comparison::found(Difference::Kind kind, const Entry& entry, Type there) {
   const uint64_t bytes = entry.type == Type::kFile ? entry.size_bytes : 0;
-  found_.push_back({.kind = kind, .type = entry.type, .size_bytes = bytes, .path = entry.path});
+  found_.push_back(
+      {.kind = kind, .type = entry.type, .destination_type = there, .size_bytes = bytes, .path = entry.path});
 }
 
 void Comparison::only_source(const Entry& entry) {
@@ -150,7 +151,7 @@ void Comparison::both(const Entry& source, const Name& destination) {
     ++totals_.same;
   } else {
     ++totals_.different;
-    found(Difference::Kind::kDifferent, source);
+    found(Difference::Kind::kDifferent, source, there.type);
   }
 }
 

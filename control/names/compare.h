@@ -30,7 +30,8 @@ struct Difference {
     kDestinationProblem,  // nor does the destination's
   };
   Kind kind = Kind::kMissing;
-  Type type = Type::kUnknown;  // of the source where it has the name
+  Type type = Type::kUnknown;              // of the source where it has the name
+  Type destination_type = Type::kUnknown;  // where it differs: what stands there
   uint64_t size_bytes = 0;
   std::string path;
   uint32_t error_code = 0;  // of a problem, with its text
@@ -91,7 +92,7 @@ class Comparison {
   void both(const Entry& source, const Name& destination);
   void leave_extra_directories(std::string_view next);
   bool problem(const Entry& entry, Difference::Kind kind);
-  void found(Difference::Kind kind, const Entry& entry);
+  void found(Difference::Kind kind, const Entry& entry, Type there = Type::kUnknown);
 
   const Takes takes_;
   const bool by_digest_;

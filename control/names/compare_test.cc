@@ -199,6 +199,13 @@ TEST(Comparison, AnotherKindOfThingIsDifferentAndItsContentsStay) {
   const Outcome outcome = compare({file("a"), directory("b"), file("b/f")},
                                   {directory("a"), directory("a/d"), file("a/d/f"), file("b")});
   EXPECT_EQ(outcome.text, "!a !b -b/f ");
+  Comparison comparison([](const std::string&, bool) { return true; });
+  comparison.put(Side::kSource, {{file("a")}});
+  comparison.put(Side::kDestination, {{directory("a")}});
+  const std::vector<Difference> found = comparison.take();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].type, Type::kFile);
+  EXPECT_EQ(found[0].destination_type, Type::kDirectory);
 }
 
 TEST(Comparison, ANameThatBeginsAsADirectoryDoesIsNotInIt) {

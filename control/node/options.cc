@@ -102,6 +102,11 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
 
 Status check_priority(int32_t priority) { return options::find("priority")->check(priority, "priority"); }
 
+Status check_limit(uint64_t limit_bps) {
+  if (limit_bps == 0) return {};
+  return options::find("rate_bps")->check(static_cast<int64_t>(limit_bps), "rate_bps");
+}
+
 namespace {
 
 // Of a get from several nodes.

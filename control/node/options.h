@@ -41,6 +41,7 @@ struct Wishes {
 Status check_wishes(transfer::Role role, const Wishes& wishes);
 // kUsage: out of what is possible.
 Status check_priority(int32_t priority);
+Status check_limit(uint64_t limit_bps);  // 0: none
 // kUsage names the option, what was found and what is allowed.
 Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node& node);
 

@@ -26,8 +26,10 @@ TEST(Options, NameWhatIsWrongAndFillInTheNodesDefaults) {
   EXPECT_FALSE(parse_options(asked, node));
   asked.options = {.rate_bps = 2 * node.port_rate_bps};
   EXPECT_EQ(parse_options(asked, node)->rate_bps, node.port_rate_bps);
-  asked.options = {.rate_bps = 1000, .min_rate_bps = 1001};
+  asked.options = {.rate_bps = 100'000, .min_rate_bps = 100'001};
   EXPECT_FALSE(parse_options(asked, node));
+  asked.options = {.rate_bps = 5};
+  EXPECT_EQ(parse_options(asked, node).error().code, ErrorCode::kUsage);
   asked.options = {.chunk_bytes = 1001};
   EXPECT_FALSE(parse_options(asked, node));
   asked.options = {.chunk_bytes = 1024};

@@ -247,6 +247,7 @@ asio::awaitable<Result<transfer::View>> Sessions::go_on(std::string id) {
 }
 
 asio::awaitable<Result<transfer::View>> Sessions::limit(std::string id, uint64_t limit_bps) {
+  if (const Status status = check_limit(limit_bps); !status) co_return status.error();
   if (elsewhere_ && elsewhere_->has(id)) {
     const transfer::OrderWish wish{.kind = transfer::OrderWishKind::kLimit, .rate_bps = limit_bps};
     co_return co_await elsewhere_->wish(id, wish);

@@ -62,6 +62,9 @@ TEST_F(SessionsTest, WhatAnOperatorChangedIsInTheJournalWhenItIsAnswered) {
   ASSERT_TRUE(await(sessions_->prioritize(id, 7)));
   EXPECT_EQ((*services_->journal->session(id))->priority, 7);
   EXPECT_EQ(await(sessions_->prioritize(id, 101)).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(await(sessions_->limit(id, 99'999)).error().message,
+            "rate_bps = 99999 bit/s: 100 kbit/s is the least; give a unit, as in 10M or 10G");
+  EXPECT_TRUE(await(sessions_->limit(id, 100'000)) && await(sessions_->limit(id, 0)));
   ASSERT_TRUE(await(sessions_->go_on(id)));
   EXPECT_EQ((*services_->journal->session(id))->state, transfer::RecordState::kActive);
   EXPECT_EQ(await(sessions_->go_on(id)).error().code, ErrorCode::kUsage) << "it is not paused";

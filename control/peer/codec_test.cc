@@ -156,6 +156,29 @@ TEST(PeerCodec, WordsAboutPartsAreThoseOfTheDocument) {
   }
 }
 
+// docs/WIRE.md 2.18.
+TEST(PeerCodec, WordsAboutDigestsAreThoseOfTheDocument) {
+  const digests::Named file{
+      .path = "run/a",
+      .size_bytes = 3,
+      .target = {},
+      .values = {{.kind = digests::Kind::kCrc32c, .hex = "364b3fb7"},
+                 {.kind = digests::Kind::kSha256,
+                  .hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}}};
+  const digests::Named link{.path = "run/b", .size_bytes = 0, .target = "run/a", .values = {}};
+  const std::vector<std::pair<std::string, Message>> documented = {
+      {"digests, names", transfer::NameDigests{.object = ObjectId(3), .names = {file, link}, .last = true}},
+      {"digests, progress",
+       transfer::DigestProgress{.object = ObjectId(3), .bytes = 4U << 20, .took_ns = 250'000'000}}};
+  for (const auto& [name, message] : documented) {
+    const std::string bytes = base::documented_bytes(name);
+    EXPECT_EQ(to_wire(message).SerializeAsString(), bytes) << name;
+    PeerMessage wire;
+    ASSERT_TRUE(wire.ParseFromString(bytes)) << name;
+    EXPECT_TRUE(transfer::equal_messages(from_wire(wire).value(), message)) << name;
+  }
+}
+
 // docs/WIRE.md 2.13. What it says of the session's options is theirs, by name.
 TEST(PeerCodec, WordsAboutOrdersAreThoseOfTheDocument) {
   const transfer::SignedGrant grant{.grant = "grant", .signature = "signature", .certificate = "certificate"};

@@ -66,8 +66,8 @@ void note_shortfall(View* view) {
   if (view->names.failed != 0) {
     view->error =
         Error{ErrorCode::kPartial,
-              fmt::format("{} of {} names did not arrive, all others did: see 'sluice session show', "
-                          "and send the same again to get what is missing",
+              fmt::format("{} of {} names did not arrive, all others did: 'sluice session show' says "
+                          "why of each; mend that, and send the same again",
                           view->names.failed, view->names.total)};
   } else if (view->deadline && view->deadline->late_ns != 0) {
     view->error = late_error(*view->deadline);

@@ -10,7 +10,6 @@
 #include <memory>
 
 #include "dataplane/dpdk/hugepage_turn.h"
-#include "dataplane/net/ram.h"
 
 namespace sluice::dpdk {
 namespace {
@@ -124,14 +123,6 @@ TEST(Eal, OneStartAfterTheOtherTakesHugepages) {
   EXPECT_TRUE(HugepageTurn(std::chrono::milliseconds(0), directory).held());
   fs::remove(directory);
   EXPECT_FALSE(HugepageTurn(std::chrono::milliseconds(0), directory).held()) << "there is none: go on";
-}
-
-TEST(Eal, MoreMemoryThanTheMachineHasIsRefused) {
-  EXPECT_TRUE(net::check_ram("[dataplane] memory_mib = 4095", 4095, 4096));
-  const Status status = net::check_ram("[dataplane] memory_mib = 4096", 4096, 4096);
-  ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().code, ErrorCode::kConfiguration);
-  EXPECT_NE(status.error().message.find("memory_mib = 4096"), std::string::npos);
 }
 
 }  // namespace

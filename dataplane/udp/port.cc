@@ -14,6 +14,7 @@
 
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/core/wire.h"
+#include "dataplane/net/cpus.h"
 #include "dataplane/net/frame.h"
 #include "dataplane/net/ram.h"
 #include "dataplane/udp/socket.h"
@@ -45,12 +46,13 @@ Status Port::start() {
                  fmt::format("[port] device udp: an MTU of {} holds no chunk of {} bytes: raise it",
                              local->mtu, wire::kChunkBytesMin)};
   }
-  const size_t worker_bytes = size_t{node_.extents_per_worker} * node_.extent_bytes;
+  if (Status status = net::check_cores(node_.cores, net::possible_cpus()); !status) return status;
+  // The extents, which are all that is taken of it, are less.
   if (Status status =
-          net::check_ram(fmt::format("[dataplane] extents_per_worker = {}", node_.extents_per_worker),
-                         node_.workers * worker_bytes >> 20);
+          net::check_ram(fmt::format("[dataplane] memory_mib = {}", node_.memory_mib), node_.memory_mib);
       !status)
     return status;
+  const size_t worker_bytes = size_t{node_.extents_per_worker} * node_.extent_bytes;
   pattern_memory_ = Memory::map(node_.extent_bytes);
   bool enough = static_cast<bool>(pattern_memory_);
   for (uint32_t w = 0; enough && w < node_.workers; ++w) {

@@ -214,6 +214,7 @@ Result<int> serve(const Context& context, const std::string& directory, const st
                  "./dev build"};
   std::vector<std::string> words = {program.string(), "serve", site->directory().string(), "--listen",
                                     listen};
+  if (context.json) words.emplace_back("--json");
   std::vector<char*> given;
   for (std::string& word : words) given.push_back(word.data());
   given.push_back(nullptr);

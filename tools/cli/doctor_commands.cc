@@ -82,13 +82,19 @@ constexpr uint64_t kProbeRateBps =
     1'000'000'000;  // so that a path which carries it shows no loss of its own making
 constexpr double kProbeTimeoutS = 30;
 
-std::string remedy_of(ErrorCode code, const std::string& peer) {
+std::string remedy_of(ErrorCode code, const std::string& peer, bool pinned) {
   switch (code) {
     case ErrorCode::kPeerUnreachable:
       return "start sluice-control there, let its port through the firewalls, or correct --address (sluice "
              "node "
              "trust)";
     case ErrorCode::kPeerUntrusted:
+      if (!pinned)
+        return fmt::format(
+            "correct the name ('sluice node show' lists the peers), or sluice node trust {} CERT.pem "
+            "--address "
+            "HOST:PORT, at both nodes (sluice node show --certificate)",
+            peer);
       return fmt::format(
           "sluice node trust {} CERT.pem --replace, at both nodes (sluice node show --certificate)", peer);
     case ErrorCode::kIncompatible:
@@ -138,9 +144,11 @@ void probe_path(api::Client& client, doctor::PeerLook* look) {
 doctor::PeerLook look_at_peer(const std::filesystem::path& directory, const std::string& peer) {
   doctor::PeerLook look{.name = peer};
   const auto client = connect_to_node(directory);
-  const auto give_up = [&look](const Error& error) {
+  std::error_code ignored;
+  const bool pinned = std::filesystem::exists(directory / "trusted" / (peer + ".pem"), ignored);
+  const auto give_up = [&look, pinned](const Error& error) {
     look.problem = error.message;
-    look.remedy = remedy_of(error.code, look.name);
+    look.remedy = remedy_of(error.code, look.name, pinned);
     return look;
   };
   if (!client) return give_up(client.error());

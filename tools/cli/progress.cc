@@ -256,11 +256,10 @@ std::string bottleneck_text(const api::Bottleneck& bottleneck) {
 
 std::string summary_text(const api::Session& session) {
   const double seconds = session.data_elapsed_s() > 0 ? session.data_elapsed_s() : session.elapsed_s();
-  std::string out =
-      fmt::format("{}, {} bytes ({}) in {:.3f} s: {}, {}, loss {}\n",
-                  base::counted(names_total(session), counted_as(session)), session.bytes_total(),
-                  format_bytes(session.bytes_total()), seconds, format_rate(session.goodput_bps()),
-                  retransmits_text(session), format_percent(loss_fraction(session)));
+  std::string out = fmt::format(
+      "{}, {} ({}) in {:.3f} s: {}, {}, loss {}\n", base::counted(names_total(session), counted_as(session)),
+      base::counted(session.bytes_total(), "byte"), format_bytes(session.bytes_total()), seconds,
+      format_rate(session.goodput_bps()), retransmits_text(session), format_percent(loss_fraction(session)));
   if (const std::string cause = bottleneck_text(session.bottleneck()); !cause.empty()) {
     out += "bottleneck: " + cause;
     for (const std::string& line : session.bottleneck().evidence()) out += "; " + printable(line);

@@ -90,6 +90,14 @@ Error wrong_option(const GivenOptions& options, const Error& of_all) {
   return of_all;
 }
 
+// How a key of the file itself is written, other than times.
+std::string_view form_of(std::string_view key) {
+  if (key == "together") return "together = true or false";
+  if (key == "options") return "a section: [options]";
+  if (key == "send") return "a section for each transfer: [[send]]";
+  return key == "get" ? "a section for each transfer: [[get]]" : "";
+}
+
 class Reader {
  public:
   Reader(const std::string& origin) : origin_(origin), keys_(option_keys()) {}
@@ -110,6 +118,8 @@ class Reader {
       } else if ((key == "send" || key == "get") && node.is_array_of_tables()) {
         const Direction direction = key == "send" ? Direction::kSend : Direction::kGet;
         for (const toml::node& each : *node.as_array()) tables.emplace_back(each.as_table(), direction);
+      } else if (const std::string_view form = form_of(key); !form.empty()) {
+        return wrong(node, fmt::format("{}: write {}", key, form));
       } else {
         return wrong(node,
                      fmt::format("{} does not belong here: a file of transfers has together = true or false, "

@@ -108,7 +108,9 @@ TEST(RunFile, SaysWhatIsWrongAndWhere) {
   const std::string transfer = "[[send]]\nsources = [\"a\"]\nto = \"b:c\"\n";
   EXPECT_EQ(problem_of(""), "f.toml: no transfer: write [[send]] or [[get]]");
   EXPECT_EQ(problem_of("colour = 1\n" + transfer).find("f.toml:1: colour does not belong here"), 0U);
-  EXPECT_EQ(problem_of("together = 1\n" + transfer).find("f.toml:1: together does not belong here"), 0U);
+  EXPECT_EQ(
+      problem_of("together = 1\n" + transfer).find("f.toml:1: together: write together = true or false"), 0U);
+  EXPECT_EQ(problem_of("[send]\nto = \"b:c\"\n").find("f.toml:1: send: write a section for each"), 0U);
   EXPECT_EQ(problem_of("[[send]]\nto = \"b:c\"\n").find("f.toml:1: a transfer needs sources"), 0U);
   EXPECT_EQ(problem_of("[[send]]\nsources = [\"a\", 1]\nto = \"b:c\"\n").find("f.toml:2: sources: write"),
             0U);

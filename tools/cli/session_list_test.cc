@@ -33,7 +33,9 @@ api::ListSessionsReply some() {
   api::Session* const partial = add(&reply, "bbbbbbbb00000000", api::Session::SUCCEEDED, 20);
   partial->set_error_code(static_cast<uint32_t>(ErrorCode::kPartial));
   partial->set_error(
-      "1 of 3 names did not arrive, all others did: see 'sluice session show', and send the same again");
+      "1 of 3 names did not arrive, all others did: 'sluice session show' says why of each; mend that, and "
+      "send "
+      "the same again");
   api::Session* const served = add(&reply, "cccccccc00000000", api::Session::TRANSFERRING);
   served->set_direction("serve-receive");
   served->set_peer("a-peer-with-a-very-long-name-indeed");

@@ -42,6 +42,7 @@ class Sync {
 
   Result<SyncOutcome> perform() {
     if (Status status = compare(); !status) return status.error();
+    tell_refusals();
     if (flags_.dry_run) return preview();
     if (Status status = check_right(); !status) return status.error();
     if (send_all()) {
@@ -97,6 +98,13 @@ class Sync {
       return plan_.add(difference);
     problem(difference.path(), (at_source ? "" : "at the destination: ") + difference.error());
     if (at_source) fail_with(ErrorCode::kPartial);
+  }
+
+  void tell_refusals() {
+    for (const SyncPlan::Refusal& each : plan_.refusals())
+      problem(each.path, each.reason, flags_.dry_run ? "would fail: " : "");
+    failed_ += plan_.refusals().size();
+    if (failed_ != 0) fail_with(ErrorCode::kPartial);
   }
 
   // Whether the peer lets anything be removed there is asked before anything is sent. To make a directory
@@ -278,10 +286,10 @@ class Sync {
     fail_with(error.code);
     return false;
   }
-  void problem(const std::string& path, const std::string& reason) {
+  void problem(const std::string& path, const std::string& reason, const std::string& before = "") {
     if (problems_.size() >= kProblemsShown) return;
     problems_.push_back({{"path", escaped(path)}, {"reason", reason}});
-    say(escaped(path) + ": " + reason);
+    say(before + escaped(path) + ": " + reason);
   }
 
   api::Json counts() const {
@@ -317,7 +325,7 @@ class Sync {
     return {.exit_code = exit_code_, .object = object, .text = text, .ended = ended_};
   }
 
-  SyncOutcome preview() const {
+  SyncOutcome preview() {
     api::Json object = counts();
     std::string text;
     api::Json send = api::Json::array();
@@ -329,14 +337,19 @@ class Sync {
         text += "send " + escaped(path) + "\n";
       }
     }
+    if (exit_code_ != 0 && !plan_.removals().empty())
+      say("nothing would be removed, since not all would be sent, or not all of the source is known");
     for (const SyncPlan::Removal& each : plan_.removals()) {
+      if (exit_code_ != 0) break;
       remove.push_back(escaped(each.path));
       text += "remove " + escaped(each.path) + (each.is_directory ? "/\n" : "\n");
     }
     object["would_send"] = send;
     object["would_remove"] = remove;
-    text += fmt::format("{} the same, {} would be sent ({}), {} would be removed\n", same_text(), send.size(),
+    text += fmt::format("{} the same, {} would be sent ({}), {} would be removed", same_text(), send.size(),
                         format_bytes(plan_.bytes()), remove.size());
+    if (const uint64_t failed = object["failed"]; failed != 0) text += fmt::format(", {} would fail", failed);
+    text += "\n";
     return {.exit_code = exit_code_, .object = object, .text = text};
   }
 

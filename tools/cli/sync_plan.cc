@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/sync_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "control/selection/name_list.h"
 
 namespace sluice::cli {
+namespace {
+
+std::string_view kind_of(api::NameEntry::Type type) {
+  if (type == api::NameEntry::FILE) return "a file";
+  if (type == api::NameEntry::DIRECTORY) return "a directory";
+  return type == api::NameEntry::LINK ? "a link" : "a device, pipe or socket";
+}
+
+}  // namespace
 
 // Large files share a session's objects with packs, of which a list makes far fewer than a session takes.
 SyncPlan::Limits SyncPlan::limits_of_a_session() {
@@ -21,6 +32,7 @@ void SyncPlan::add(const api::NameDifference& difference) {
   switch (difference.kind()) {
     case api::NameDifference::MISSING:
     case api::NameDifference::DIFFERENT:
+      if (refuse(difference)) break;
       bytes_ += difference.size();
       (is_directory ? directories_ : files_)
           .push_back({.path = difference.path(),
@@ -36,6 +48,32 @@ void SyncPlan::add(const api::NameDifference& difference) {
     default:
       break;
   }
+}
+
+// Files and links replace each other, but no file of an object of its own replaces a link. A node that does
+// not say what stands there refuses while it is sent.
+bool SyncPlan::in_the_way(const api::NameDifference& difference) const {
+  const auto there = difference.destination_type();
+  if (there == api::NameEntry::UNKNOWN || there == difference.type()) return false;
+  if (difference.type() == api::NameEntry::DIRECTORY) return true;
+  if (there == api::NameEntry::LINK) return difference.size() > limits_.large_file_bytes;
+  return there != api::NameEntry::FILE;
+}
+
+bool SyncPlan::refuse(const api::NameDifference& difference) {
+  const std::string& path = difference.path();
+  if (in_the_way(difference)) {
+    refusals_.push_back(
+        {.path = path,
+         .reason = fmt::format("is of another kind there: {} is never replaced by {}; remove it there, or "
+                               "rename one of them",
+                               kind_of(difference.destination_type()), kind_of(difference.type()))});
+    if (difference.type() == api::NameEntry::DIRECTORY) refused_directory_ = path + "/";
+    return true;
+  }
+  if (refused_directory_.empty() || !path.starts_with(refused_directory_)) return false;
+  refusals_.push_back({.path = path, .reason = "a directory that it is in is of another kind there"});
+  return true;
 }
 
 // A directory takes with it what was told of it before.

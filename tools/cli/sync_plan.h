@@ -1,5 +1,5 @@
 // What `--sync` does about the differences of two directories: which names are sent, in lists of which each
-// is a session, and which names are removed.
+// is a session, which names are removed, and which cannot be sent, for nothing replaces what stands there.
 //
 // Pure. It keeps what differs, and nothing of what is the same.
 // SPDX-License-Identifier: Apache-2.0
@@ -29,6 +29,10 @@ class SyncPlan {
     std::string path;
     bool is_directory = false;  // goes with all that is in it
   };
+  struct Refusal {
+    std::string path;
+    std::string reason;  // with the remedy
+  };
   using List = std::vector<std::string>;
 
   explicit SyncPlan(bool removes, Limits limits = limits_of_a_session())
@@ -42,8 +46,10 @@ class SyncPlan {
   std::vector<List> lists() const;
   uint64_t bytes() const { return bytes_; }
   size_t names() const { return files_.size() + directories_.size(); }
-  size_t differences() const { return names() + removals_.size(); }
+  size_t differences() const { return names() + removals_.size() + refusals_.size(); }
   const std::vector<Removal>& removals() const { return removals_; }
+  // Of another kind at the destination, or in a directory that is.
+  const std::vector<Refusal>& refusals() const { return refusals_; }
   // Names that the destination lacked, by the directory that they are in ("" is the one that is compared):
   // of those from which something is removed.
   std::map<std::string, std::set<std::string>> made_beside_removals() const;
@@ -57,6 +63,8 @@ class SyncPlan {
     bool large = false;
     bool missing = false;  // at the destination
   };
+  bool refuse(const api::NameDifference& difference);
+  bool in_the_way(const api::NameDifference& difference) const;
   void add_extra(const api::NameDifference& difference);
   std::set<std::string> parents() const;
   std::vector<List> cut(const std::vector<const Name*>& names) const;
@@ -66,7 +74,9 @@ class SyncPlan {
   std::vector<Name> files_;        // and links
   std::vector<Name> directories_;  // from the comparison: each before what is in it
   std::vector<Removal> removals_;
-  std::set<std::string> kept_;  // directories that the source lacks
+  std::vector<Refusal> refusals_;
+  std::string refused_directory_;  // the last one; what is in it comes next
+  std::set<std::string> kept_;     // directories that the source lacks
   uint64_t bytes_ = 0;
 };
 

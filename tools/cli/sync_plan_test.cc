@@ -72,6 +72,35 @@ TEST(SyncPlan, AnExtraDirectoryGoesAsOne) {
   EXPECT_EQ(removals(plan), "a/ a.x e/f ");
 }
 
+TEST(SyncPlan, WhatIsOfAnotherKindThereIsNotSent) {
+  using Entry = api::NameEntry;
+  SyncPlan plan(true, kLimits);
+  const auto add = [&plan](const std::string& path, Entry::Type type, Entry::Type there, uint64_t size = 1) {
+    api::NameDifference made =
+        difference(there == Entry::UNKNOWN ? Kind::MISSING : Kind::DIFFERENT, path, size);
+    made.set_type(type);
+    made.set_destination_type(there);
+    plan.add(made);
+  };
+  add("a", Entry::FILE, Entry::DIRECTORY);
+  add("b", Entry::DIRECTORY, Entry::FILE);
+  add("b/f", Entry::FILE, Entry::UNKNOWN);
+  add("b.x", Entry::FILE, Entry::FILE);
+  add("c", Entry::LINK, Entry::FIFO);
+  add("d", Entry::LINK, Entry::FILE);
+  add("e", Entry::FILE, Entry::LINK, 1000);
+  add("f", Entry::FILE, Entry::LINK, 1001);
+  add("g", Entry::DIRECTORY, Entry::DIRECTORY, 0);
+  EXPECT_EQ(plan.lists(), (Lists{{"b.x", "d", "e", "g"}}));
+  EXPECT_EQ(plan.bytes(), 1002U);
+  std::string refused;
+  for (const auto& each : plan.refusals()) refused += each.path + " ";
+  ASSERT_EQ(refused, "a b b/f c f ");
+  EXPECT_EQ(plan.refusals().front().reason,
+            "is of another kind there: a directory is never replaced by a file; remove it there, or rename "
+            "one of them");
+}
+
 TEST(SyncPlan, KnowsWhatWasMadeWhereSomethingIsRemoved) {
   SyncPlan plan(true, kLimits);
   for (const char* path : {"d/new", "e/new", "Top/"}) plan.add(difference(Kind::MISSING, path));

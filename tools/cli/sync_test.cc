@@ -192,6 +192,27 @@ TEST_F(SyncTest, ADryRunOnlyTells) {
   EXPECT_TRUE(removed().empty());
 }
 
+TEST_F(SyncTest, WhatIsOfAnotherKindAtTheDestinationWouldFailAndDoes) {
+  const std::vector<Entry> own = {file("d"), file("new")};
+  const std::vector<Entry> theirs = {directory("d"), file("z")};
+  there_are(own, theirs);
+  Outcome outcome = sluice({"send", "--sync", "--delete", "-n", "t", "b:data/"});
+  EXPECT_EQ(outcome.exit_code, 21);
+  EXPECT_EQ(outcome.out,
+            "send new\n0 names are the same, 1 would be sent (1 B), 0 would be removed, 1 would fail\n");
+  EXPECT_NE(outcome.err.find("would fail: d: is of another kind there: a directory"), std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("nothing would be removed"), std::string::npos) << outcome.err;
+  there_are(own, theirs);
+  outcome = sluice({"send", "--sync", "--delete", "--json", "t", "b:data/"});
+  EXPECT_EQ(outcome.exit_code, 21);
+  EXPECT_EQ(sent()->options().names_size(), 1) << "new alone";
+  EXPECT_EQ(outcome.json()["failed"], 1);
+  EXPECT_EQ(outcome.json()["problems"][0]["path"], "d");
+  EXPECT_EQ(outcome.err.find("same again"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(removed().empty());
+}
+
 TEST_F(SyncTest, OptionsThatContradictItAreRefused) {
   for (const Paths& arguments :
        {Paths{"--delete", "t"}, Paths{"--checksum", "t"}, Paths{"--sync", "t", "u"},

@@ -12,8 +12,6 @@ namespace {
 
 std::string quoted(std::string_view text) { return "'" + printable(text) + "'"; }
 
-constexpr uint64_t kRateMinBps = 1000;
-
 // "beta:x" where `node` is beta: somebody took the other direction.
 bool is_of_node(std::string_view text, std::string_view node) {
   return text.size() > node.size() && text.starts_with(node) && text[node.size()] == ':';
@@ -34,12 +32,12 @@ Result<std::string> memory_source(std::string_view text) {
   return std::string(api::kMemorySource) + std::to_string(*bytes);
 }
 
-Result<uint64_t> rate_option(const std::string& option, std::string_view text) {
+Result<uint64_t> rate_option(const std::string& flag, std::string_view text, const options::Option& option) {
   const auto rate_bps = config::parse_rate(text);
-  if (!rate_bps) return usage(option + ": " + rate_bps.error().message);
-  if (*rate_bps >= kRateMinBps) return *rate_bps;
-  return usage(option + ": " + std::to_string(*rate_bps) +
-               " bit/s would never end: give a unit, as in 10M or 10G");
+  if (!rate_bps) return usage(flag + ": " + rate_bps.error().message);
+  if (const Status possible = option.check(static_cast<int64_t>(*rate_bps), flag); !possible)
+    return possible.error();
+  return *rate_bps;
 }
 
 Result<Target> parse_target(std::string_view text) {

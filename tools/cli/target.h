@@ -11,6 +11,7 @@
 
 #include "control/proto/api.pb.h"
 #include "dataplane/base/error.h"
+#include "dataplane/base/options/options.h"
 
 namespace sluice::cli {
 
@@ -34,9 +35,10 @@ Result<std::string> memory_source(std::string_view text);
 // What was written is wrong: kUsage.
 inline Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
 
-// The value of an option that is a rate, in bit/s: kUsage, with the option's name, where it is none, or so
-// little that a unit was forgotten.
-Result<uint64_t> rate_option(const std::string& option, std::string_view text);
+// The value of a flag that is a rate, in bit/s: kUsage, with the flag's name, where it is none, or less than
+// `option` takes, as where a unit was forgotten.
+Result<uint64_t> rate_option(const std::string& flag, std::string_view text,
+                             const options::Option& option = *options::find("rate_bps"));
 
 // The arguments of `sluice send SRC... NODE:PATH` and `sluice get NODE:SRC... PATH`, without options. `from`:
 // the nodes of `sluice get --from NODE,NODE SRC... PATH`, which all have the same sources.

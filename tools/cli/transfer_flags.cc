@@ -174,7 +174,7 @@ Result<int64_t> number_in(const Option& option, const std::string& text) {
   const std::string flag(option.long_flag());
   switch (option.kind) {
     case Kind::kRate: {
-      const auto rate_bps = rate_option(flag, text);
+      const auto rate_bps = rate_option(flag, text, option);
       if (!rate_bps) return rate_bps.error();
       return static_cast<int64_t>(*rate_bps);
     }

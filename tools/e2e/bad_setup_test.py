@@ -86,10 +86,23 @@ def test_no_hugepages_where_they_are_demanded(node):
     refused(start(node, "sluice-dataplane"), DEVICE, "hugepages")
 
 
-def test_more_memory_than_there_is(node):
+SOCKETS = {"device": "udp"}
+
+
+@pytest.mark.parametrize("port", [{}, SOCKETS], ids=["dpdk", "udp"])
+def test_more_memory_than_there_is(node, port):
+    node.settings["port"] = port or node.settings["port"]
     node.settings["dataplane"]["memory_mib"] = 1 << 20
     node.write_configuration()
-    refused(start(node, "sluice-dataplane"), CONFIGURATION, "memory_mib")
+    refused(start(node, "sluice-dataplane"), CONFIGURATION, "memory_mib = 1048576", "lower it")
+
+
+@pytest.mark.parametrize("port", [{}, SOCKETS], ids=["dpdk", "udp"])
+def test_a_cpu_that_is_not_there(node, port):
+    node.settings["port"] = port or node.settings["port"]
+    node.settings["dataplane"]["cores"] = [1023]
+    node.write_configuration()
+    refused(start(node, "sluice-dataplane"), CONFIGURATION, "cores", "1023")
 
 
 def test_junk_among_the_trusted(node):

@@ -63,6 +63,8 @@ def test_the_command_prints_links_and_ends_sign_ins(console):
     listed = console.node.must("console", "sign-ins").stdout
     id = next(line.split()[0] for line in listed.splitlines() if " viewer " in line)
     assert console.node.sluice("console", "revoke", "no-such").returncode == 2
+    code, said, _err = console.node.json("console", "revoke", "no-such")
+    assert (code, said["schema"], said["code"]) == (2, "sluice.error.v1", 2)
     console.node.must("console", "revoke", id)
     assert viewer.refused("me")[0] == 401
     assert console.node.sluice("console", "open", "--role", "king").returncode == 2

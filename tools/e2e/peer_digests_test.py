@@ -5,8 +5,12 @@ import os
 
 import pytest
 from harness import veth_missing
+from peer_alone_test import documented
 from stranger import be_sent, called, met, refusal_of
 from transfers import INCOMPATIBLE, INTEGRITY, MIB, PARTIAL, make_file
+
+from peer import digests
+from peer.control import pb
 
 _reason = veth_missing()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
@@ -16,6 +20,20 @@ pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 def meeting():
     with met() as one:
         yield one
+
+
+def test_golden_words():
+    said = pb.PeerMessage.FromString(documented("digests, names"))
+    assert said.SerializeToString() == documented("digests, names")
+    names = said.name_digests
+    assert (names.object, names.first, names.last) == (3, 0, True)
+    file, link = names.names
+    assert (file.path, file.size, file.target) == (b"run/a", 3, b"")
+    found = [(each.kind, each.value) for each in file.digests]
+    assert found == [(each["kind"], each["value"]) for each in digests.of(b"abc", 1 << 1 | 1 << 6)]
+    assert (link.path, link.target, len(link.digests)) == (b"run/b", b"run/a", 0)
+    progress = pb.PeerMessage.FromString(documented("digests, progress")).digest_progress
+    assert (progress.object, progress.bytes, progress.took_ns) == (3, 4 * MIB, 250_000_000)
 
 
 def test_the_peer_computes_them(meeting):

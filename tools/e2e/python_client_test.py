@@ -210,6 +210,10 @@ def test_selects_and_previews(sluice, pair):
         assert wrong.value.code == USAGE and "without .." in str(wrong.value)
         with pytest.raises(ValueError, match="PATTERN"):
             sluice.Options(rules=["a"]).message()
+        for rate_bps, said in ((-5, "rate_bps = -5"), (5, "100 kbit/s is the least")):
+            with pytest.raises(sluice.SluiceError, match=said) as wrong:
+                node.send([folder], "b", "data/", sluice.Options(rate_bps=rate_bps))
+            assert (wrong.value.code, wrong.value.name) == (USAGE, "usage")
     assert sorted(path.name for path in pair.b.export().iterdir()) == ["a.h5", "c.h5"]
     assert (pair.a.export() / "c.h5").exists()
     shutil.rmtree(folder)

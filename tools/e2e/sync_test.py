@@ -152,9 +152,15 @@ def test_a_directory_in_place_of_a_file_fails_and_nothing_is_removed(way):
     path.mkdir()
     (path / "in").write_bytes(b"x")
     (way.source / "fine").write_bytes(b"x")
+    result = way.sync("--delete", "-n")
+    assert result.returncode == PARTIAL, result.stderr
+    assert "would fail: d1/e1/f1: is of another kind there: a file" in result.stderr
+    assert "would fail: d1/e1/f1/in: " in result.stderr and "nothing would be removed" in result.stderr
+    assert "2 would fail" in result.stdout and "f1" not in result.stdout and "remove extra" not in result.stdout
     result = way.sync("--delete")
     assert result.returncode == PARTIAL, result.stderr
-    assert "d1/e1/f1" in result.stderr and "nothing was removed" in result.stderr
+    assert "d1/e1/f1: is of another kind there" in result.stderr and "nothing was removed" in result.stderr
+    assert "same again" not in result.stderr
     assert (way.destination / "extra").exists() and (way.destination / "fine").exists()
     assert (way.destination / "d1" / "e1" / "f1").is_file()
 

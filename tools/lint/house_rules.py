@@ -225,6 +225,21 @@ def check_named_tests(root, files):
                     yield f"{name}:{_line(text, match.start())}: names the test {test}, which is not in {match[1]}"
 
 
+_SCHEMA = re.compile(r'"(sluice\.[a-z_]+\.v\d+)')
+
+
+def check_schemas(root, files):
+    """Whatever JSON a program writes, its schema stands in REFERENCE."""
+    reference = _read(root, "docs/REFERENCE.md") if "docs/REFERENCE.md" in files else ""
+    for name in files:
+        if not _is_source(name) or _is_test(name) or name.startswith(("tools/e2e/", "tools/harness/", "tools/lint/")):
+            continue
+        text = _read(root, name)
+        for match in _SCHEMA.finditer(text):
+            if not re.search(re.escape(match[1]) + r"(?!\d)", reference):
+                yield f"{name}:{_line(text, match.start())}: docs/REFERENCE.md does not name {match[1]}"
+
+
 _SECTIONS = re.compile(r'\b([A-Z][A-Z-]+)(?:\.md)?`?(?:\]\([^)\s]*\))?,\s((?:"[^"]+"(?:,\s)?)+)')
 _HEADING = re.compile(r"^#+ (?:[\d.]+ )?(.*)$", re.MULTILINE)
 
@@ -302,7 +317,7 @@ def _exists(path, known):
 
 
 RULES = (check_includes, check_sizes, check_functions, check_members, check_licence, check_documents, check_cited_sections,
-         check_named_tests, check_merges)  # fmt: skip
+         check_named_tests, check_merges, check_schemas)  # fmt: skip
 
 
 def check(root, files):

@@ -362,6 +362,18 @@ def test_comments_name_no_missing_path(tree):
     ]
 
 
+def test_the_reference_names_each_schema(tree):
+    printed = 'print({"schema": "sluice.a.v1"}, {"schema": "sluice.b.v1"}, {"schema": "sluice.c.v1"})\n'
+    problems = tree(
+        house_rules.check_schemas,
+        **{"tools/a.py": printed, "tools/a_test.py": printed, "docs/REFERENCE.md": "| `sluice.a.v1` | `sluice.b.v12` |\n"},
+    )
+    assert sorted(problems) == [
+        "tools/a.py:1: docs/REFERENCE.md does not name sluice.b.v1",
+        "tools/a.py:1: docs/REFERENCE.md does not name sluice.c.v1",
+    ]
+
+
 def test_no_merge_is_left_half_done(tree):
     marked = "a\n" + "<" * 7 + " HEAD\nb\n=======\nc\n" + ">" * 7 + " main\n"
     problems = tree(house_rules.check_merges, **{"CHANGELOG.md": marked, "docs/D.md": "Title\n=======\n<<<\n"})

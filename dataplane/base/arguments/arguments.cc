@@ -52,6 +52,8 @@ class Divider {
     return {};
   }
 
+  const CLI::App& app() const { return *chain_.back(); }
+
   // "sluice node init"; empty where the program has no name.
   std::string command() const {
     std::string name;
@@ -208,6 +210,18 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// CLI11 calls an operand as the code does; people know it as --help shows it.
+std::string as_in_help(const CLI::App& command, const std::string& message) {
+  for (const CLI::Option* const option : command.get_options()) {
+    const std::string name = option->get_name(true);
+    const std::string shown = value_words(*option).name;
+    if (!option->get_positional() || shown.empty() || !message.starts_with(name)) continue;
+    const std::string rest = message.substr(name.size());
+    if (rest.starts_with(' ') || rest.starts_with(':')) return shown + rest;
+  }
+  return message;
+}
+
 // Insertions, deletions and changes that make one of the other.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -301,7 +315,7 @@ Result<bool> parse(CLI::App& app, const std::vector<std::string>& words, std::os
     app.exit(asked, out, out);
     return false;
   } catch (const CLI::ParseError& error) {
-    return wrong(one_line(error.what()));
+    return wrong(as_in_help(divider.app(), one_line(error.what())));
   }
   return true;
 }

@@ -31,7 +31,7 @@ struct Program {
     app.add_flag("--json", json);
     app.add_option("--node", text);
     CLI::App* const send = app.add_subcommand("send", "It sends");
-    send->add_option("paths", paths)->required();
+    send->add_option("paths", paths)->required()->type_name("SRC...");
     send->add_flag("-q,--quiet", quiet);
     send->add_flag("-4,--ipv4", four);
     send->add_option("-P,--lanes", lanes)->transform(whole(1, 4096));
@@ -44,7 +44,7 @@ struct Program {
         ->trigger_on_parse();
     CLI::App* const session = app.add_subcommand("session", "Sessions");
     session->require_subcommand(1);
-    session->add_subcommand("show", "Show")->add_option("id", id)->required();
+    session->add_subcommand("show", "Show")->add_option("id", id)->required()->type_name("ID");
     session->add_subcommand("rank", "Rank")->add_option("priority", priority)->transform(whole(-100, 100));
   }
 
@@ -202,9 +202,11 @@ TEST(Arguments, WhatIsWrongIsOneLineThatNamesTheHelp) {
             "no option '-4.txt'; a name that begins with - stands behind --; see 'prog send --help'");
   EXPECT_EQ(error({"send", "a", "--lanes"}), "--lanes needs a value; see 'prog send --help'");
   EXPECT_EQ(error({"send", "a", "--quiet=false"}), "--quiet takes no value; see 'prog send --help'");
+  EXPECT_EQ(error({"session", "show"}), "ID is required; see 'prog session show --help'")
+      << "as --help has it";
   EXPECT_EQ(error({"session", "show", "a", "b"}),
             "'b' is one argument too many; see 'prog session show --help'");
-  EXPECT_NE(error({"send"}).find("paths"), std::string::npos);
+  EXPECT_EQ(error({"send"}).find("SRC... is required; "), 0U);
   EXPECT_NE(error({"send", "a", "--kind", "[md5]"}).find("[md5]"), std::string::npos);
   EXPECT_EQ(error({"send", "a", "--kind", "[md5]"}).find('\n'), std::string::npos);
 }

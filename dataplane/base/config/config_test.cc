@@ -262,6 +262,8 @@ TEST(Config, AMissingNameAndBrokenTomlAreRefused) {
       contains(problem_of("\n[.node]\nname = \"a\"\n"), "node.toml:2: not valid TOML: a section's name"));
   EXPECT_TRUE(contains(problem_of("[node]\nname = \"a\" \xc3\xa9\n"),
                        "node.toml:2: not valid TOML: outside comments"));
+  EXPECT_TRUE(contains(problem_of("[dataplane]\n memory_mib = 99999999999999999999\n"),
+                       "node.toml:2: not valid TOML: memory_mib: larger than any number"));
   EXPECT_TRUE(contains(problem_of("[node]\nname = \"\"\"a\"\"\"\n"), "several lines"));
   EXPECT_TRUE(contains(problem_of("[node]\rname = \"a\""), "control characters"));
   EXPECT_TRUE(

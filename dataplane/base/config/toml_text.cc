@@ -66,6 +66,14 @@ std::string_view clean(std::span<char> line) {
   return "";
 }
 
+// What stands before the equals sign of a line.
+std::string key_of(std::string_view text, size_t line) {
+  for (; line > 1; --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  text = text.substr(0, std::min(text.find('='), text.find('\n')));
+  const size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+  return std::string(text.substr(begin, text.find_last_not_of(" \t") + 1 - begin));
+}
+
 }  // namespace
 
 Result<toml::table> parse_toml(std::string_view text, std::string_view origin) {
@@ -84,7 +92,13 @@ Result<toml::table> parse_toml(std::string_view text, std::string_view origin) {
   try {
     return toml::parse(cleaned, origin);
   } catch (const toml::parse_error& error) {
-    return invalid(origin, error.source().begin.line, error.description());
+    const size_t line = error.source().begin.line;
+    std::string words(error.description());
+    // It is a number of some key, which takes far smaller ones.
+    if (words.find("not representable in 64 bits") != words.npos)
+      words = key_of(cleaned, line) +
+              ": larger than any number here; docs/REFERENCE.md, Configuration, says what it takes";
+    return invalid(origin, line, words);
   }
 }
 

@@ -128,7 +128,12 @@ Result<int64_t> Option::of_word(std::string_view word, std::string_view shown_na
 }
 
 Status Option::check(int64_t number, std::string_view shown_name) const {
-  if (kind == Kind::kRate || (most == 0 && least == 0)) return {};
+  // Of a rate the ports know the most.
+  if (kind == Kind::kRate && static_cast<double>(static_cast<uint64_t>(number)) >= least) return {};
+  if (kind == Kind::kRate)
+    return wrong(shown_name, plain(human(*this, number)) + " bit/s",
+                 plain(least / 1e3) + " kbit/s is the least; give a unit, as in 10M or 10G");
+  if (most == 0 && least == 0) return {};
   const double given = human(*this, number);
   if (most == 0 && given >= least) return {};
   if (most == 0) return wrong(shown_name, plain(given), plain(least) + " is the least");

@@ -88,8 +88,8 @@ struct Words {
   std::string_view flag;   // "-n,--dry-run"; empty: another option says it
   std::string_view value;  // what the flag takes, for people: "RATE"
   Kind kind = Kind::kByType;
-  double least = 0;            // as people say it: percent, not millionths. Of a rate: in node.toml alone
-  double most = 0;             // 0: all that the type holds
+  double least = 0;            // as people say it: percent, not millionths
+  double most = 0;             // 0: all that the type holds. Of a rate: in node.toml alone
   uint32_t step = 1;           // it is a multiple of this
   std::string_view or_switch;  // instead of a value this word, which sets the option `switched`
   std::string_view switched;

@@ -83,6 +83,11 @@ TEST(Options, WhatIsOutOfRangeIsRefusedAndNamed) {
   EXPECT_EQ(error_of({.expected_loss = Fraction{955'000}}).message,
             "expected_loss = 95.5: 0 to 95 percent are possible");
   EXPECT_EQ(error_of({.chunk_bytes = 1001}).message, "chunk_bytes = 1001: a multiple of 4, 256 to 32768");
+  EXPECT_EQ(error_of({.rate_bps = 5}).message,
+            "rate_bps = 5 bit/s: 100 kbit/s is the least; give a unit, as in 10M or 10G");
+  EXPECT_EQ(error_of({.min_rate_bps = 999}).code, ErrorCode::kUsage);
+  EXPECT_TRUE(fill_in({.rate_bps = 100'000, .min_rate_bps = 1000}, {}));
+  EXPECT_TRUE(fill_in({.rate_bps = ~uint64_t{0}}, {})) << "the ports know the most";
   EXPECT_TRUE(
       fill_in({.lanes = 16, .priority = -100, .expected_loss = Fraction{950'000}, .chunk_bytes = 32768}, {}));
 }

@@ -9,6 +9,7 @@ import os
 import pathlib
 import sys
 import time
+import typing
 
 from . import desk, settings, setup_key
 from .errors import ConsoleError
@@ -16,8 +17,13 @@ from .errors import ConsoleError
 STATIC = pathlib.Path(__file__).resolve().parent.parent / "static"
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> typing.NoReturn:
+        raise ConsoleError("usage", f"{message}; see '{self.prog} --help'")
+
+
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="sluice-console", description="The console of a node in the browser (docs/REFERENCE.md).")
+    parser = _Parser(prog="sluice-console", description="The console of a node in the browser (docs/REFERENCE.md).")
     parser.add_argument("--node", type=pathlib.Path, default=os.environ.get("SLUICE_NODE") or "/etc/sluice", metavar="DIR",
                         help="directory of the node ($SLUICE_NODE, else /etc/sluice)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -75,6 +81,8 @@ def main() -> int:
         return 0
     except ConsoleError as error:
         print(f"sluice-console: {error}", file=sys.stderr)
+        if "--json" in sys.argv:
+            print(json.dumps(error.of_command()))
         return error.code
 
 

@@ -17,6 +17,10 @@ class ConsoleError(Exception):
         self.code = code or CODES.get(name, 1)
         self.status = status or _HTTP.get(name, 422)  # of HTTP
 
+    def of_command(self) -> dict[str, object]:
+        """As each command prints it with --json."""
+        return {"schema": "sluice.error.v1", "code": self.code, "name": self.name, "message": str(self)}
+
     def json(self) -> dict[str, object]:
         return {"error": {"name": self.name, "code": self.code, "message": str(self)}}
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import grpc
 
+_USAGE = 2
 _CONFIGURATION = 3
 _UNREACHABLE = 4  # daemon_not_running
 _INTERNAL = 1
@@ -18,6 +20,23 @@ class SluiceError(Exception):
         super().__init__(message)
         self.code = code
         self.name = name
+
+
+class WrongValue(SluiceError, ValueError):
+    """A value that no message can carry, so the node was not asked."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_USAGE, "usage", message)
+
+
+def made(message: Any, **fields: Any) -> Any:
+    """A message with these fields. WrongValue names the field that cannot have its value."""
+    for name, value in fields.items():
+        try:
+            message(**{name: value})
+        except ValueError:
+            raise WrongValue(f"{name} = {value!r}: is out of range; 'sluice send --help' says what is possible") from None
+    return message(**fields)
 
 
 def stands_still(socket: str, limit_s: float) -> SluiceError:

@@ -15,7 +15,7 @@ import grpc
 
 from . import api_pb2 as api
 from . import log_pb2 as logs
-from .errors import SluiceError, of_call, stands_still
+from .errors import SluiceError, WrongValue, made, of_call, stands_still
 from .options import TransferOptions
 from .state import State
 
@@ -39,12 +39,12 @@ class Options(TransferOptions):
         given = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
         given["rules"] = [_rule(os.fsencode(rule)) for rule in self.rules]
         given["names"] = [os.fsencode(name) for name in self.names]
-        return api.TransferOptions(**given)
+        return made(api.TransferOptions, **given)
 
 
 def _rule(text: bytes) -> api.Rule:
     if text[:2] not in (b"+ ", b"- "):
-        raise ValueError(f"{os.fsdecode(text)}: write '+ PATTERN' or '- PATTERN'")
+        raise WrongValue(f"{os.fsdecode(text)}: write '+ PATTERN' or '- PATTERN'")
     return api.Rule(include=text[:1] == b"+", pattern=text[2:])
 
 
@@ -113,11 +113,12 @@ class Session:
 
     def limit(self, rate_bps: int) -> api.Session:
         """The most that it may send from now on, in bit/s; 0: no own limit."""
-        return self._node.call("LimitSession", api.LimitRequest(id=self.id, rate_bps=rate_bps), api.Session)
+        request = made(api.LimitRequest, id=self.id, rate_bps=rate_bps)
+        return self._node.call("LimitSession", request, api.Session)
 
     def prioritize(self, priority: int) -> api.Session:
         """Where it stands among those that wait for their turn: -100 to 100, the higher goes first."""
-        request = api.PriorityRequest(id=self.id, priority=priority)
+        request = made(api.PriorityRequest, id=self.id, priority=priority)
         return self._node.call("PrioritizeSession", request, api.Session)
 
     def export_to(self, node: str, within_s: int = 0) -> bytes:
