@@ -12,7 +12,7 @@ namespace sluice::transfer {
 
 void DestinationEnd::join_source(const Way& way, uint64_t now_ns) {
   if (!way.agreement.abilities.has(Ability::kParts) || way.lanes == 0) return;
-  if (!several_) several_.emplace(agreement_.extent_bytes, way.seed);
+  if (!several_) several_.emplace(agreement_.extent_bytes, agreement_.crc_kind, way.seed);
   several_->join({.leg = way.stream.leg(),
                   .peer = way.peer_name,
                   .rtt_ns = way.rtt_ns,
@@ -27,13 +27,19 @@ void DestinationEnd::join_source(const Way& way, uint64_t now_ns) {
 void DestinationEnd::want(ObjectId object) {
   if (receiver_->done(object) || failing_.contains(object)) return;
   if (several_->has(object)) return;
-  judge_whole(object);
-  if (!files_.is_open(object)) return;
+  const bool complete = receiver_->written(object).complete();
+  const bool plain = !catalog().packed(object) && !files_.discards();
+  const bool listed = plain && !catalog().files_of(object).front().digests.expected.empty();
+  // Who had brought what of it before nobody knows: a source says what the whole is.
+  const bool witnessed = plain && !listed;
+  if (!witnessed) judge_whole(object);
+  if (!files_.is_open(object) && !(witnessed && complete)) return;
   several_->add({.id = object,
                  .size_bytes = catalog().object(object).size_bytes,
                  .whole = catalog().packed(object),
-                 .listed = !catalog().packed(object) && !files_.discards() &&
-                           !catalog().files_of(object).front().digests.expected.empty(),
+                 .listed = listed,
+                 .witnessed = witnessed,
+                 .holes = plain ? catalog().files_of(object).front().holes : std::vector<recovery::Range>(),
                  .shown = catalog().shown(object)},
                 receiver_->held(object));
 }
@@ -107,11 +113,12 @@ void DestinationEnd::forget_wrong(Effects& out) {
   });
 }
 
-// The source of each extent has said its digest: that of the whole needs no other.
+// The source of each extent has said its digest. If there were several, one says that of the whole as well.
 void DestinationEnd::judge_whole(ObjectId object) {
   if (receiver_->done(object) || !receiver_->written(object).complete()) return;
-  (void)receiver_->file_digest(
-      object, {.size_bytes = catalog().object(object).size_bytes, .digest = receiver_->digest(object)});
+  const std::optional<uint64_t> witnessed = several_ ? several_->witnessed(object) : std::nullopt;
+  (void)receiver_->file_digest(object, {.size_bytes = catalog().object(object).size_bytes,
+                                        .digest = witnessed.value_or(receiver_->digest(object))});
 }
 
 }  // namespace sluice::transfer

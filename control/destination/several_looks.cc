@@ -30,7 +30,15 @@ void SeveralSources::complete(Known& known) {
     joined.looks.push_back(known.object.id);
     ask_looks(leg, joined);
   }
-  if (known.last_looks.empty()) actions_.whole.push_back(known.object.id);
+  if (known.witness) known.witness->all_sent();
+  tell_whole(known);
+}
+
+void SeveralSources::tell_whole(Known& known) {
+  if (!known.complete || known.told_whole || !known.last_looks.empty()) return;
+  if (needs_witness(known) && !known.witness->digest()) return;
+  known.told_whole = true;
+  actions_.whole.push_back(known.object.id);
 }
 
 // A source that is gone, or silent, does not look. It had looked before it said each digest.
@@ -42,6 +50,7 @@ void SeveralSources::wait_no_more(LegId id, Joined& leg) {
     forget_looks(known, id);
     if (known.settlement) known.settlement->leave(id);
   }
+  leave_witness(id);
 }
 
 void SeveralSources::ask_looks(LegId id, Joined& leg) {
@@ -68,8 +77,7 @@ void SeveralSources::looked(LegId leg, Known& known, ExtentId first, size_t dige
 }
 
 void SeveralSources::forget_looks(Known& known, LegId leg) {
-  if (known.last_looks.erase(leg) == 0 || !known.last_looks.empty() || !known.complete) return;
-  actions_.whole.push_back(known.object.id);
+  if (known.last_looks.erase(leg) != 0) tell_whole(known);
 }
 
 // A source is asked for its look once nothing more of the object is left to be asked for: it answers with the

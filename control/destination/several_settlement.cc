@@ -112,7 +112,8 @@ void SeveralSources::fetch_version(Known& known, LegId version,
 uint64_t SeveralSources::answers() const {
   uint64_t answers = 0;
   for (const auto& [object, known] : objects_)
-    if (known.settlement) answers += known.settlement->answers();
+    answers +=
+        (known.settlement ? known.settlement->answers() : 0) + (known.witness ? known.witness->answers() : 0);
   return answers;
 }
 

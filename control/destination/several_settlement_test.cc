@@ -121,7 +121,7 @@ class SettledSourcesTest : public testing::Test {
     return false;
   }
 
-  std::optional<SeveralSources> several_{std::in_place, kSettledBytes, 7};
+  std::optional<SeveralSources> several_{std::in_place, kSettledBytes, crc::CrcKind::kNone, 7};
   uint64_t now_ns_ = 1;
   std::map<LegId, uint64_t> came_;
   std::map<LegId, std::set<uint64_t>> sent_;  // offsets of extents
@@ -135,7 +135,7 @@ class SettledSourcesTest : public testing::Test {
 TEST_F(SettledSourcesTest, WhatIsNotSeenBeforehandIsFetchedAgainFromTheOthers) {
   for (const LegId liar : kSettledLegs) {
     SCOPED_TRACE(liar.value());
-    several_.emplace(kSettledBytes, 7);
+    several_.emplace(kSettledBytes, crc::CrcKind::kNone, 7);
     came_.clear();
     sent_.clear();
     brought_.clear();

@@ -20,8 +20,9 @@ constexpr uint64_t kOthersJoinNs = 200 * kMillisecondNs;
 
 }  // namespace
 
-SeveralSources::SeveralSources(uint32_t extent_bytes, uint64_t seed)
+SeveralSources::SeveralSources(uint32_t extent_bytes, crc::CrcKind crc_kind, uint64_t seed)
     : extent_bytes_(extent_bytes),
+      crc_kind_(crc_kind),
       planner_({.extent_bytes = extent_bytes}),
       replicas_({.seed = seed, .extent_bytes = extent_bytes}) {}
 
@@ -37,7 +38,9 @@ void SeveralSources::add(const Object& object, const std::vector<recovery::Range
   planner_.add(object.id, object.size_bytes,
                object.whole ? parts::Planner::Kind::kWhole : parts::Planner::Kind::kDivisible);
   planner_.holds(object.id, held);
-  objects_.insert_or_assign(object.id, std::move(known));
+  Known& added = objects_.insert_or_assign(object.id, std::move(known)).first->second;
+  begin_witness(added, held);
+  if (object.witnessed && added.counted.complete()) complete(added);
 }
 
 void SeveralSources::remove(ObjectId object) {
@@ -49,6 +52,7 @@ void SeveralSources::remove(ObjectId object) {
     if (leg->second.looks_unanswered != 0) --leg->second.looks_unanswered;
   }
   for (auto& [leg, joined] : legs_) drop_early_look(found->second, leg);
+  end_witness(found->second);
   objects_.erase(found);
   planner_.remove(object);
   check_.remove(object);
@@ -71,7 +75,7 @@ void SeveralSources::only_there(ObjectId object, const recovery::ExtentMap& ther
     for (ExtentId at = counted.next_set(run.first); at < run.end; at = counted.next_set(at)) {
       const ExtentId end = counted.next_clear({.first = at, .end = run.end});
       counted.clear(recovery::ExtentRun{.first = at, .end = end});
-      found->second.complete = false;
+      found->second.complete = found->second.told_whole = false;
       found->second.dropped.add({.first = at, .end = end});
       check_.forget(object, {.first = at, .end = end});
       planner_.forgotten(object, {.first = at, .end = end});
@@ -84,7 +88,7 @@ void SeveralSources::lose(ObjectId object, recovery::ExtentRun run) {
   const auto found = objects_.find(object);
   if (found == objects_.end()) return;
   found->second.counted.clear(run);
-  found->second.complete = false;
+  found->second.complete = found->second.told_whole = false;
   planner_.forgotten(object, run);
   drop(found->second, found->second.counted.bytes_of(run));
 }
@@ -108,6 +112,7 @@ void SeveralSources::join(const Source& source, uint64_t now_ns) {
 }
 
 void SeveralSources::leave(LegId leg) {
+  leave_witness(leg);
   if (legs_.erase(leg) == 0) return;
   for (auto& [object, known] : objects_) drop_early_look(known, leg);
   planner_.leave(leg);
@@ -136,6 +141,7 @@ void SeveralSources::on_new_stream(LegId leg) {
          .ranges = recovery::join_extents(found->second.counted, std::move(extents))},
         false);
   }
+  leave_witness(leg);
   replicas_.leave(leg);  // what it was asked and has not answered is asked again
   Joined& joined = legs_.at(leg);
   replicas_.join(leg, joined.peer);
@@ -191,6 +197,7 @@ bool SeveralSources::said(LegId leg, const ExtentDigests& digests) {
   check_.said(leg, digests.object, first, digests.digests);
   replicas_.said(leg, digests.object, first, digests.digests);
   if (found->second.settlement) found->second.settlement->said(leg, first, digests.digests);
+  said_to_witness(leg, found->second, first, digests.digests);
   looked_early(leg, found->second, digests);
   looked(leg, found->second, first, digests.digests.size());
   return true;
@@ -200,6 +207,10 @@ std::string SeveralSources::waiting_for() const {
   for (const auto& [object, known] : objects_) {
     if (known.settlement && !known.version)
       return fmt::format("its sources (what each has of {}, since it is not what the list wants)",
+                         known.object.shown);
+    if (known.complete && known.last_looks.empty() && !known.told_whole && known.witness)
+      return fmt::format("{} (whether it has {} as it came from several)",
+                         known.witness->witness() ? "node " + peer_of(*known.witness->witness()) : "a source",
                          known.object.shown);
     if (known.complete && !known.last_looks.empty())
       return fmt::format("node {} (a last look at its {})", peer_of(known.last_looks.begin()->first),
@@ -216,6 +227,7 @@ SeveralSources::Actions SeveralSources::take_actions() {
   follow_settlements();
   follow_planner();
   follow_replicas();  // what is to be compared is asked at once
+  follow_witnesses();
   ask_early_looks();
   check_invariants();
   return std::exchange(actions_, {});
@@ -296,7 +308,7 @@ void SeveralSources::follow_planner() {
     counted.clear(all);
     check_.forget(object, all);
     found->second.begun_by.reset();
-    found->second.complete = false;
+    found->second.complete = found->second.told_whole = false;
     drop(found->second, counted.bytes_of(all));
   }
   for (const parts::Want& want : wants.wants) ask(want.portion, want.withdrawn);
@@ -312,8 +324,11 @@ void SeveralSources::ask(const parts::Portion& portion, bool withdrawn) {
     if (const auto early = found->second.early_looks.find(portion.leg);
         early != found->second.early_looks.end())
       early->second.stale = true;
-    for (const recovery::Range& range : portion.ranges)
-      check_.asked(portion.leg, portion.object, found->second.counted.whole_in(range));
+    for (const recovery::Range& range : portion.ranges) {
+      const recovery::ExtentRun run = found->second.counted.whole_in(range);
+      check_.asked(portion.leg, portion.object, run);
+      if (found->second.witness) found->second.witness->asked(portion.leg, run);
+    }
   }
   in_parts(portion.ranges, [&](std::vector<recovery::Range> ranges) {
     actions_.words.push_back(

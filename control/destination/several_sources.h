@@ -22,6 +22,7 @@
 #include "control/parts/replicas.h"
 #include "control/parts/run_set.h"
 #include "control/parts/settlement.h"
+#include "control/parts/witness.h"
 #include "control/words/messages.h"
 #include "control/words/terms.h"
 #include "dataplane/board/board.h"
@@ -35,7 +36,10 @@ class SeveralSources {
     uint64_t size_bytes = 0;
     bool whole = false;   // a pack: all of it comes from one source
     bool listed = false;  // a digest of all of it is known: it decides between sources that differ
-    std::string shown;    // for people
+    // Nothing else says what the whole is: one source does, where it came from several (parts::Witness).
+    bool witnessed = false;
+    std::vector<recovery::Range> holes;  // of the offer, whole extents
+    std::string shown;                   // for people
   };
   struct Source {
     LegId leg;
@@ -64,7 +68,7 @@ class SeveralSources {
   };
 
   // `seed`: of the session, which no source can foresee; by it the extents that are compared are chosen.
-  SeveralSources(uint32_t extent_bytes, uint64_t seed);
+  SeveralSources(uint32_t extent_bytes, crc::CrcKind crc_kind, uint64_t seed);
 
   // ---- objects: those that workers have open ----
   bool has(ObjectId object) const { return objects_.contains(object); }
@@ -73,6 +77,11 @@ class SeveralSources {
   void remove(ObjectId object);  // done or failed
   // Whatever else was there of it is not any more: a sync failed, or a disk gave back other bytes.
   void only_there(ObjectId object, const recovery::ExtentMap& there);
+
+  // The digest of the whole, as a source has it that did not send all of it; none: each extent has its
+  // source's.
+  std::optional<uint64_t> witnessed(ObjectId object) const;
+  std::string sources_of(ObjectId object) const;  // the peers that brought some of it, for people
 
   // ---- what is listed (several_settlement.cc) ----
   // All of it is there, and is not what the list wants: sources are asked for the digests of all extents, and
@@ -134,7 +143,9 @@ class SeveralSources {
     };
     std::map<LegId, EarlyLook> early_looks;  // unanswered
     std::set<LegId> looked;                  // since they were asked for something of it last
+    std::optional<parts::Witness> witness;
     bool complete = false;
+    bool told_whole = false;
     std::optional<parts::Settlement> settlement;  // its sources differ, and it is listed
     std::optional<LegId> version;                 // that of this leg is being fetched
     bool judged = false;                          // what is there was compared with the list
@@ -146,6 +157,7 @@ class SeveralSources {
     std::deque<ObjectId> looks;  // to be asked for, when others were answered
     uint32_t looks_unanswered = 0;
     uint32_t early_unanswered = 0;
+    uint64_t witness_unanswered = 0;  // extents
     uint64_t rtt_ns = 0;
     parts::Hearing hearing;
   };
@@ -164,6 +176,15 @@ class SeveralSources {
   void drop_early_look(Known& known, LegId leg);
   void looked(LegId leg, Known& known, ExtentId first, size_t digests);
   void forget_looks(Known& known, LegId leg);
+  void tell_whole(Known& known);
+  // several_witness.cc
+  void begin_witness(Known& known, const std::vector<recovery::Range>& held);
+  void end_witness(Known& known);
+  bool needs_witness(const Known& known) const;
+  void choose_witness(Known& known);
+  void follow_witnesses();
+  void said_to_witness(LegId leg, Known& known, ExtentId first, const std::vector<uint64_t>& digests);
+  void leave_witness(LegId leg);
   void follow_check();
   void follow_planner();
   void follow_replicas();
@@ -183,6 +204,7 @@ class SeveralSources {
   const std::string& peer_of(LegId leg) const;
 
   const uint32_t extent_bytes_;
+  const crc::CrcKind crc_kind_;
   parts::Planner planner_;
   parts::ExtentCheck check_;
   parts::Replicas replicas_;

@@ -100,7 +100,7 @@ class SeveralSourcesTest : public testing::Test {
     return written;
   }
 
-  SeveralSources several_{kExtentBytes, 7};
+  SeveralSources several_{kExtentBytes, crc::CrcKind::kCrc64Ecma, 7};
   uint64_t now_ns_ = 1;
   uint64_t came_[2] = {};
   std::vector<ExtentId> looks_[2];  // asked for when all had come, and not answered

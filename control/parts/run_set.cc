@@ -32,6 +32,11 @@ std::optional<ExtentRun> RunSet::run_at(ExtentId extent) const {
   return ExtentRun{.first = ExtentId(run->first), .end = ExtentId(run->second)};
 }
 
+ExtentRun RunSet::first() const {
+  DCHECK(!runs_.empty(), "a set that is not empty has a first run");
+  return {.first = ExtentId(runs_.begin()->first), .end = ExtentId(runs_.begin()->second)};
+}
+
 ExtentRun RunSet::longest() const {
   DCHECK(!runs_.empty(), "a set that is not empty has a longest run");
   const auto& [length, first] = *by_length_.rbegin();

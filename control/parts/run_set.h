@@ -23,6 +23,7 @@ class RunSet {
   bool contains(ExtentId extent) const { return run_at(extent).has_value(); }
   // The run that holds this extent.
   std::optional<ExtentRun> run_at(ExtentId extent) const;
+  ExtentRun first() const;  // the set is not empty
   // The longest run; of several, the one that lies last. The set is not empty.
   ExtentRun longest() const;
   std::vector<ExtentRun> within(ExtentRun run) const;  // cut to it

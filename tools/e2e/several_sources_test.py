@@ -11,7 +11,7 @@ import pytest
 from harness import group_missing, wait_until
 from harness.system import random_file, same_bytes
 from sources import ALL, SOURCES, home_and_sources
-from transfers import ENDED, INTEGRITY, MIB, UNTRUSTED, USAGE, as_before, ended_session, last_session, refused
+from transfers import ENDED, INTEGRITY, MIB, PARTIAL, UNTRUSTED, USAGE, as_before, ended_session, last_session, refused
 from trees import make_tree, same
 
 _reason = group_missing()
@@ -196,6 +196,23 @@ def test_replicas_of_different_bytes_are_not_mixed(group, home):
     result, target = get(home, "file")
     refused(result, INTEGRITY, "gamma")
     assert not target.exists()
+
+
+@pytest.mark.parametrize("name", ["file", "tree"])
+def test_replicas_that_differ_in_a_few_bytes_are_not_mixed(group, home, name):
+    """In extents that nobody compares beforehand: each source has some of its own."""
+    inside = "tree/file" if name == "tree" else name
+    for source in SOURCES:
+        (group[source].export() / "tree").mkdir(exist_ok=True)
+    replicas(group, inside, 24 * MIB)
+    for place, source in enumerate(SOURCES):
+        with open(group[source].export() / inside, "r+b") as file:
+            for extent in range(1 + place, 23, len(SOURCES)):
+                file.seek(extent * MIB + 777)
+                file.write(bytes([place]) * 3)
+    result, target = get(home, name)
+    refused(result, INTEGRITY if name == "file" else PARTIAL, "alpha")
+    assert not (target / "file" if name == "tree" else target).exists()
 
 
 @pytest.mark.parametrize("wrong, code, words", [

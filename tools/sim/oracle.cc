@@ -51,6 +51,19 @@ void make_holes(std::vector<uint8_t>* content, uint64_t state) {
   }
 }
 
+// What a replica has that is not that of the others: all bytes are other ones, or those of a few places.
+std::vector<uint8_t> other_file(const Plan& plan, size_t object, const std::vector<uint8_t>& content) {
+  if (plan.several.lie != Lie::kOtherFiles) return {};
+  std::vector<uint8_t> other = content;
+  const uint64_t seed = mix(plan.seed + 979 * (object + 1));
+  if (seed % 2 == 0 || other.empty()) {
+    generate(&other, seed);
+    return other;
+  }
+  for (uint64_t place = 0; place < 1 + seed / 2 % 4; ++place) other[mix(seed + place) % other.size()] ^= 0xFF;
+  return other;
+}
+
 }  // namespace
 
 const char* end_name(End end) {
@@ -64,8 +77,7 @@ Oracle::Oracle(const Plan& plan) : plan_(plan) {
     generate(&content_.back(), mix(plan.seed + 977 * i));
     if (plan.compressible) make_text(&content_.back());
     if (plan.holes) make_holes(&content_.back(), mix(plan.seed + 978 * i));
-    others_.emplace_back(plan.several.lie == Lie::kOtherFiles ? plan.sizes[i] : 0);
-    generate(&others_.back(), mix(plan.seed + 979 * (i + 1)));
+    others_.push_back(other_file(plan, i, content_.back()));
     if (plan.source_changes_ns == 0 && plan.several.changes_ns == 0 && plan.troubles.empty()) {
       changed_.emplace_back();
       continue;
