@@ -207,12 +207,15 @@ def test_replicas_that_differ_in_a_few_bytes_are_not_mixed(group, home, name):
     replicas(group, inside, 24 * MIB)
     for place, source in enumerate(SOURCES):
         with open(group[source].export() / inside, "r+b") as file:
-            for extent in range(1 + place, 23, len(SOURCES)):
+            for extent in (3 + place, 16 + place):
                 file.seek(extent * MIB + 777)
                 file.write(bytes([place]) * 3)
-    result, target = get(home, name)
-    refused(result, INTEGRITY if name == "file" else PARTIAL, "alpha")
-    assert not (target / "file" if name == "tree" else target).exists()
+    if name == "tree":
+        (home.export() / "got-tree").mkdir()
+    result, target = get(home, name, "--rate", "200M")
+    # By chance one of these extents is compared beforehand: that ends the whole session.
+    assert result.returncode == INTEGRITY or (name == "tree" and result.returncode == PARTIAL), result.stderr
+    assert not (target / "tree" / "file" if name == "tree" else target).exists()
 
 
 @pytest.mark.parametrize("wrong, code, words", [
