@@ -193,11 +193,11 @@ Result<Failure> Unpacker::set_attributes(size_t number) {
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
     return given;
-  // Only the nine permission bits travel: others of a directory, that its group is inherited in it or that it
-  // is sticky, stay as they are here.
+  // The nine permission bits travel, and that it is sticky; that bit and others of a directory, such as that
+  // its group is inherited in it, stay if they are set here.
   struct stat now {};
   if (::fstat(fd.get(), &now) != 0) return told(entry.path, errno);
-  const mode_t mode = (now.st_mode & 07000) | mode_of(entry);
+  const mode_t mode = (now.st_mode & 07000) | (entry.mode & S_ISVTX) | mode_of(entry);
   if (const int reason = tree_.writable->set_mode(fd.get(), mode); reason != 0)
     return told(entry.path, reason);
   if (::futimens(fd.get(), times) != 0) return told(entry.path, errno);

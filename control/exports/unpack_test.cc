@@ -220,14 +220,19 @@ TEST(Unpack, ADiskWithoutAnInodeSaysSo) {
   });
 }
 
-// Only the nine permission bits travel: what else a directory has here stays.
-TEST_P(UnpackTest, ADirectoryKeepsItsOtherBits) {
+// The nine permission bits travel, and the sticky bit of a directory; what else a directory has here stays.
+TEST_P(UnpackTest, ADirectoryKeepsItsOtherBitsAndBecomesSticky) {
   for (const char* name : {"shared", "sticky"}) fs::create_directory(root_ / "data" / name);
   ASSERT_EQ(::chmod(path("data/shared").c_str(), 02770), 0);
   ASSERT_EQ(::chmod(path("data/sticky").c_str(), 01777), 0);
   Content content;
-  content.add(directory("shared", 0750)).add(directory("sticky", 0755));
+  content.add(directory("shared", 0750)).add(directory("sticky", 0755)).add(directory("spool", 07777));
+  Entry odd = tree::test::file("plain", "x");
+  odd.mode = 07644;
+  content.add(odd, "x");
   EXPECT_EQ(unpack(content), Names());
+  EXPECT_EQ(mode("spool"), 01777U) << "neither set-user-ID nor set-group-ID";
+  EXPECT_EQ(mode("plain"), 0644U);
   EXPECT_EQ(mode("shared"), 02750U);
   EXPECT_EQ(mode("sticky"), 01755U);
 }

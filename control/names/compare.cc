@@ -6,8 +6,9 @@
 namespace sluice::names {
 namespace {
 
-// What a transfer carries of a mode.
+// What a transfer carries of a mode. A directory that is sticky stays so.
 constexpr uint32_t kModeCarried = 0777;
+constexpr uint32_t kSticky = 01000;
 
 bool is_beneath(std::string_view path, std::string_view directory) {
   return !directory.empty() && path.size() > directory.size() && path.starts_with(directory) &&
@@ -16,6 +17,7 @@ bool is_beneath(std::string_view path, std::string_view directory) {
 
 bool is_sent(Type type) { return type == Type::kFile || type == Type::kDirectory || type == Type::kLink; }
 
+// `one` is at the source.
 bool is_same(const Entry& one, const Entry& other, bool by_digest) {
   if (one.type != other.type) return false;
   const bool is_file = one.type == Type::kFile;
@@ -26,7 +28,8 @@ bool is_same(const Entry& one, const Entry& other, bool by_digest) {
     return false;
   }
   if (one.type == Type::kLink) return one.target == other.target;  // its mode means nothing
-  return ((one.mode ^ other.mode) & kModeCarried) == 0;
+  const bool becomes_sticky = one.type == Type::kDirectory && (one.mode & ~other.mode & kSticky) != 0;
+  return ((one.mode ^ other.mode) & kModeCarried) == 0 && !becomes_sticky;
 }
 
 }  // namespace

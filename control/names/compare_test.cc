@@ -151,6 +151,16 @@ TEST(Comparison, EachPropertyThatATransferKeepsCounts) {
   EXPECT_FALSE(differs(file("f"), other));
 }
 
+TEST(Comparison, ADirectoryBecomesStickyAndStaysSo) {
+  const auto with_mode = [](Entry entry, uint32_t mode) {
+    entry.mode = mode;
+    return entry;
+  };
+  EXPECT_EQ(compare({with_mode(directory("d"), 01755)}, {directory("d")}).text, "!d ");
+  EXPECT_EQ(compare({directory("d")}, {with_mode(directory("d"), 03755)}).text, "");
+  EXPECT_EQ(compare({with_mode(file("f"), 07644)}, {file("f")}).text, "") << "of files none of these travels";
+}
+
 TEST(Comparison, AnExtraDirectoryComesAfterWhatIsInIt) {
   const Outcome outcome =
       compare({file("z")},

@@ -3,6 +3,8 @@
 
 #include <sys/stat.h>
 
+#include <optional>
+
 #include "control/identity/identity.h"
 #include "control/identity/rotation.h"
 #include "control/identity/signature.h"
@@ -67,9 +69,25 @@ Result<Json> peers_of(const std::filesystem::path& node, const api::Session& ses
   return all;
 }
 
+bool is_partial(const api::Session& session) {
+  return session.error_code() == static_cast<uint32_t>(ErrorCode::kPartial);
+}
+
+// Of the names of a partial session, those that did not arrive, with the reason. Nothing: it does not name
+// them all.
+std::optional<Json> missing_of(const api::Session& session) {
+  Json missing = Json::array();
+  for (const api::MissingName& one : session.names().missing()) {
+    if (!one.arrived()) missing.push_back({{"name", one.path()}, {"reason", one.reason()}});
+  }
+  const bool all = missing.size() >= session.names().failed() + session.names().left_out();
+  return all ? std::optional(std::move(missing)) : std::nullopt;
+}
+
 Json statement_of(const api::Session& session, Json self, Json peers) {
   Json files = Json::array();
   for (const api::FileProgress& file : session.files()) {
+    if (is_partial(session) && !file.done()) continue;
     files.push_back({{"source", file.source()},
                      {"destination", file.destination()},
                      {"bytes", file.size()},
@@ -94,8 +112,10 @@ Json statement_of(const api::Session& session, Json self, Json peers) {
 
 }  // namespace
 
-Result<Json> make_receipt(const std::filesystem::path& node_directory, const api::Session& session) {
-  if (session.state() != api::Session::SUCCEEDED || session.error_code() != 0)
+Result<Json> make_receipt(const std::filesystem::path& node_directory, const api::Session& session,
+                          Covers covers) {
+  const bool counts = session.error_code() == 0 || (covers == Covers::kArrived && is_partial(session));
+  if (session.state() != api::Session::SUCCEEDED || !counts)
     return Error{ErrorCode::kUsage, "session " + session.id().substr(0, kIdShown) + " is " +
                                         api::state_name(session) +
                                         ": there are receipts of what has succeeded"};
@@ -103,6 +123,10 @@ Result<Json> make_receipt(const std::filesystem::path& node_directory, const api
     return Error{ErrorCode::kUsage, "session " + session.id().substr(0, kIdShown) +
                                         ": this node has only ordered it; ask for a receipt at " +
                                         session.from() + " or " + session.peer() + ", under the same id"};
+  const std::optional<Json> missing = is_partial(session) ? missing_of(session) : Json::array();
+  if (!missing)
+    return Error{ErrorCode::kUsage, "session " + session.id().substr(0, kIdShown) +
+                                        " does not name all that is missing, so there is no receipt"};
   const Result<identity::Identity> self = identity::load(node_directory);
   if (!self) return self.error();
   Result<Json> peers = peers_of(node_directory, session);
@@ -110,9 +134,9 @@ Result<Json> make_receipt(const std::filesystem::path& node_directory, const api
   const Result<std::string> self_then =
       key_then(node_directory, self->certificate_file, self->fingerprint, "", session);
   if (!self_then) return self_then.error();
-  const std::string statement =
-      statement_of(session, party(self->name, self->fingerprint, *self_then), std::move(*peers))
-          .dump(1, ' ', false, Json::error_handler_t::replace);
+  Json said = statement_of(session, party(self->name, self->fingerprint, *self_then), std::move(*peers));
+  if (is_partial(session)) said["missing"] = *missing;
+  const std::string statement = said.dump(1, ' ', false, Json::error_handler_t::replace);
   const Result<std::string> signature = identity::sign(*self, std::string(kPurpose) + statement);
   if (!signature) return signature.error();
   return Json{{"schema", kSchema},

@@ -196,7 +196,7 @@ Status FolderSender::end(uint64_t number, const api::Session& session, Ended* en
 
 bool FolderSender::keep_receipt(const api::Session& session) const {
   if (options_.receipts.empty()) return true;
-  const auto receipt = receipt::make_receipt(context_.node_directory(), session);
+  const auto receipt = receipt::make_receipt(context_.node_directory(), session, receipt::Covers::kArrived);
   Status kept = receipt ? identity::write_small_file(options_.receipts / (session.id() + ".json"),
                                                      api::to_line(*receipt), 0644, identity::Replace::kYes)
                         : Status(receipt.error());

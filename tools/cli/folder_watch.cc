@@ -74,11 +74,26 @@ class FolderWatch {
           fmt::format("{}: is not the directory that {} is about; mount its file system, or remove that file "
                       "if this is a new one",
                       printable(folder_.path().string()), printable(state_.path().string()))};
+    const std::string to = destination();
+    if (!files_.to().empty() && files_.to() != to)
+      return Error{
+          ErrorCode::kConfiguration,
+          fmt::format("{}: is about what was sent to {}, not to {}; name another file with --state, or "
+                      "remove that one to send all of it again",
+                      printable(state_.path().string()), printable(files_.to()), printable(to))};
     if (files_.folder() == 0) files_.set_folder(folder_.inode());
+    if (files_.to().empty()) files_.set_to(to);  // one that 1.0.0 wrote does not say it
     if (Status status = remember(true); !status) return status;
     if (Status status = eyes_.open(); !status) return status;
     look_batches_ns_ = steady_now_ns();
     return check_peer();
+  }
+
+  // However it is written.
+  std::string destination() const {
+    std::string path = std::filesystem::path(plan_.sender.request.destination()).lexically_normal().string();
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    return plan_.sender.request.peer() + ":" + path;
   }
 
   // Nobody knows it while the node does not answer.
@@ -330,7 +345,7 @@ class FolderWatch {
 }  // namespace
 
 Result<int> watch_folder(const Context& context, Folder folder, FolderPlan plan) {
-  Result<StateFile> state = StateFile::open(plan.state);
+  Result<StateFile> state = StateFile::open(plan.state, SentFiles::is_first_line);
   if (!state) return state.error();
   return FolderWatch(context, std::move(folder), std::move(plan), std::move(*state)).run();
 }

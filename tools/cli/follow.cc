@@ -23,6 +23,14 @@ int64_t now_ns() {
 
 constexpr char kClearLine[] = "\r\x1b[K";
 
+// The object says what the exit status says, also where the session has no error.
+int say_code(int exit_code, const std::string& error, api::Json* object) {
+  object->update({{"error_code", exit_code},
+                  {"error_name", error_code_name(static_cast<ErrorCode>(exit_code))},
+                  {"error", printable(error)}});
+  return exit_code;
+}
+
 }  // namespace
 
 int exit_code_of(const api::Session& session) {
@@ -63,11 +71,20 @@ int tell_lists(Environment& environment, api::Client& client, const TransferList
   const Result<TransferLists::Outcome> outcome = lists.finish(client, session);
   if (!outcome) {
     environment.err << "sluice: " << printable(outcome.error().message) << "\n" << std::flush;
-    return exit_code != 0 ? exit_code : static_cast<int>(outcome.error().code);
+    return exit_code != 0 ? exit_code
+                          : say_code(static_cast<int>(outcome.error().code), outcome.error().message, object);
   }
   environment.err << outcome->text << std::flush;
   object->update(outcome->object);
-  return exit_code != 0 ? exit_code : outcome->exit_code;
+  if (exit_code != 0 || outcome->exit_code == 0) return exit_code;
+  return say_code(outcome->exit_code, "the list and what has arrived differ", object);
+}
+
+int tell_left_out(const std::vector<std::string>& names, int exit_code, api::Json* object) {
+  if (names.empty()) return exit_code;
+  (*object)["left_out"] = names;
+  if (exit_code != 0) return exit_code;
+  return say_code(static_cast<int>(ErrorCode::kPartial), names.front() + ": was left out", object);
 }
 
 Result<int> follow_session(const Context& context, api::Client& client, const std::string& id,
@@ -80,6 +97,7 @@ Result<int> follow_session(const Context& context, api::Client& client, const st
   int exit_code = exit_code_of(*session);
   if (options.lists != nullptr && succeeded)
     exit_code = tell_lists(environment, client, *options.lists, *session, &object);
+  exit_code = tell_left_out(options.left_out, exit_code, &object);
   context.print(object, succeeded ? summary_text(*session) : "");
   if (!api::stands_still(*session)) {
     environment.err << fmt::format("sluice: session {} has not ended within {} s ({})\n", printable(id),

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "control/client/client.h"
 #include "tools/cli/app.h"
@@ -18,6 +19,7 @@ struct FollowOptions {
   int timeout_exit_code = 0;
   std::string notify = {};  // a program that is told of the end; empty: none
   const TransferLists* lists = nullptr;
+  std::vector<std::string> left_out = {};  // of what was asked for
 };
 
 // Shows progress on stderr until the end; then prints the summary or the object on stdout, and the error of
@@ -35,5 +37,8 @@ int exit_code_of(const api::Session& session);
 // exit status of both.
 int tell_lists(Environment& environment, api::Client& client, const TransferLists& lists,
                const api::Session& session, api::Json* object);
+// Names that fit a pattern and were not asked for (remote_patterns.h), in `object`. Returns the exit status
+// of all.
+int tell_left_out(const std::vector<std::string>& names, int exit_code, api::Json* object);
 
 }  // namespace sluice::cli

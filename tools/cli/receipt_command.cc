@@ -59,6 +59,9 @@ std::string receipt_text(const api::Json& statement, const std::string& who, con
   const char* const peer = statement.contains("peers") ? "peers" : "peer";  // several sources, or one
   for (const char* key : {"session", "direction", peer, "started", "bytes", "names", "crc", "protection"})
     text += fmt::format("{:<12} {}\n", key, field(key));
+  const api::Json missing = statement.value("missing", api::Json());
+  for (const api::Json& name : missing.is_array() ? missing : api::Json::array())
+    text += fmt::format("{:<12} {}\n", "missing", printable(name.dump()));
   const api::Json files = statement.value("files", api::Json());
   for (const api::Json& file : files.is_array() ? files : api::Json::array())
     text += fmt::format("{:<12} {}\n", "file", printable(file.dump()));
@@ -90,7 +93,7 @@ Result<int> check_it(const Context& context, const ReceiptFlags& flags) {
                  {"known_as", who},
                  {"statement", receipt->statement}},
                 receipt_text(receipt->statement, who, receipt->signer));
-  return 0;
+  return receipt->statement.contains("missing") ? static_cast<int>(ErrorCode::kPartial) : 0;
 }
 
 Result<int> make_it(const Context& context, const ReceiptFlags& flags) {

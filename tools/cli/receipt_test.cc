@@ -101,6 +101,32 @@ TEST_F(ReceiptTest, NamesEachOfSeveralSourcesAndWhatItBrought) {
   EXPECT_FALSE(checked->statement.contains("peer"));
 }
 
+// A receipt of what arrived of a partial session says what did not, and whoever checks it is told by the exit
+// code.
+TEST_F(ReceiptTest, OfAPartialSessionNamesWhatIsMissing) {
+  session_.set_error_code(static_cast<uint32_t>(ErrorCode::kPartial));
+  session_.mutable_files(0)->set_done(true);
+  session_.add_files()->set_source("in/b");
+  session_.mutable_names()->set_failed(1);
+  api::MissingName* const other_time = session_.mutable_names()->add_missing();
+  other_time->set_path("a");
+  other_time->set_arrived(true);
+  EXPECT_FALSE(make_receipt(root_ / "alpha", session_)) << "of all";
+  EXPECT_FALSE(make_receipt(root_ / "alpha", session_, receipt::Covers::kArrived)) << "it does not name b";
+  api::MissingName* const missing = session_.mutable_names()->add_missing();
+  missing->set_path("b");
+  missing->set_reason("exists");
+  EXPECT_FALSE(make_receipt(root_ / "alpha", session_)) << "of all";
+  const auto receipt = make_receipt(root_ / "alpha", session_, receipt::Covers::kArrived);
+  ASSERT_TRUE(receipt) << receipt.error().message;
+  const auto checked = check_receipt(receipt->dump());
+  ASSERT_TRUE(checked) << checked.error().message;
+  EXPECT_EQ(checked->statement["missing"].dump(), R"([{"name":"b","reason":"exists"}])");
+  EXPECT_EQ(checked->statement["files"].size(), 1U);
+  EXPECT_EQ(check("alpha", *receipt), static_cast<int>(ErrorCode::kPartial));
+  EXPECT_NE(out_.str().find("missing"), std::string::npos) << out_.str();
+}
+
 // `--manifest receipt.json`.
 TEST_F(ReceiptTest, IsAListOfTheFilesThatTravelledOnTheirOwn) {
   session_.set_crc("crc64");

@@ -35,6 +35,7 @@ class Fitting {
   const std::optional<Error>& problem() const { return problem_; }
   std::vector<std::string>& files() { return files_; }
   uint64_t left_out() const { return left_out_; }
+  const std::vector<std::string>& unnameable() const { return unnameable_; }
 
  private:
   void take(const api::NameEntry& entry) {
@@ -44,7 +45,7 @@ class Fitting {
     } else if (entry.type() != api::NameEntry::FILE) {
       ++left_out_;
     } else if (!is_utf8(path)) {
-      problem_ = Error{ErrorCode::kUsage, escaped(path) + " is no UTF-8 and cannot be fetched; rename it"};
+      unnameable_.push_back(escaped(path));
     } else if (bytes_ += path.size(); bytes_ > kSourcesBytesMax) {
       problem_ =
           Error{ErrorCode::kUsage, escaped(pattern_) + ": too many files for one session; get them by parts"};
@@ -56,6 +57,7 @@ class Fitting {
   const std::string& pattern_;
   const std::string base_;
   std::vector<std::string> files_;
+  std::vector<std::string> unnameable_;
   std::optional<Error> problem_;
   uint64_t left_out_ = 0;
   size_t bytes_ = 0;
@@ -70,7 +72,7 @@ bool is_a_name(api::Client& client, const std::string& peer, const std::string& 
 }
 
 Status replace_one(api::Client& client, const std::string& node, const std::string& pattern, Sources& sources,
-                   std::ostream& err) {
+                   std::vector<std::string>* unnameable, std::ostream& err) {
   api::ListNamesRequest list;
   list.set_peer(node);
   list.set_path(pattern);
@@ -79,14 +81,19 @@ Status replace_one(api::Client& client, const std::string& node, const std::stri
   const Status status =
       client.list_names(list, [&fitting](const api::ListNamesReply& part) { return fitting.take(part); });
   if (fitting.problem()) return *fitting.problem();
-  const bool none =
-      fitting.files().empty() && (status || status.error().code == ErrorCode::kSourceUnreadable);
+  const bool none = fitting.files().empty() && fitting.unnameable().empty() &&
+                    (status || status.error().code == ErrorCode::kSourceUnreadable);
   if (none && is_a_name(client, node, pattern)) {
     *sources.Add() = pattern;
     return {};
   }
   if (!status) return status.error();
   const std::string shown = node + ":" + escaped(pattern);
+  for (const std::string& name : fitting.unnameable()) {
+    err << "sluice: " << node << ":" << name
+        << ": left out, as its name is no UTF-8; send the directory that it is in\n";
+    unnameable->push_back(name);
+  }
   if (fitting.files().empty())
     return Error{ErrorCode::kSourceUnreadable, shown + ": no file fits; look with 'sluice ls'"};
   for (std::string& file : fitting.files()) *sources.Add() = std::move(file);
@@ -98,23 +105,24 @@ Status replace_one(api::Client& client, const std::string& node, const std::stri
 
 }  // namespace
 
-Status replace_patterns(api::Client& client, const TransferFlags& flags, api::TransferRequest& request,
-                        std::ostream& err) {
+Result<std::vector<std::string>> replace_patterns(api::Client& client, const TransferFlags& flags,
+                                                  api::TransferRequest& request, std::ostream& err) {
+  std::vector<std::string> unnameable;
   auto* const get = std::get_if<api::GetRequest>(&request);
   auto* const send = std::get_if<api::SendRequest>(&request);
   const std::string node = get != nullptr ? get->peer() : send->from();
-  if (node.empty() || flags.literal) return {};  // the shell has done it
+  if (node.empty() || flags.literal) return unnameable;  // the shell has done it
   Sources& sources = get != nullptr ? *get->mutable_sources() : *send->mutable_sources();
   const std::vector<std::string> written(sources.begin(), sources.end());
   sources.Clear();
   for (const std::string& source : written) {
     if (!names::is_pattern(source)) {
       *sources.Add() = source;
-    } else if (Status status = replace_one(client, node, source, sources, err); !status) {
-      return status;
+    } else if (Status status = replace_one(client, node, source, sources, &unnameable, err); !status) {
+      return status.error();
     }
   }
-  return {};
+  return unnameable;
 }
 
 }  // namespace sluice::cli

@@ -79,8 +79,6 @@ TEST_F(RemotePatternsTest, APatternThatFitsNothingIsTheNameItself) {
 TEST_F(RemotePatternsTest, NothingIsFetchedUnlessAllThatFitsIsKnown) {
   there_is({{.path = "d", .type = Type::kDirectory}});
   expect_one_line_error(sluice({"get", "beta:data/*", "/tmp/"}), ErrorCode::kSourceUnreadable);
-  there_is({{.path = "a", .type = Type::kFile}, {.path = "b\xff", .type = Type::kFile}});
-  expect_one_line_error(sluice({"get", "beta:data/*", "/tmp/"}), ErrorCode::kUsage);
   there_is({{.path = "a", .type = Type::kFile},
             {.path = "d", .type = Type::kDirectory, .error_code = 7, .error = "/data/d: permission denied"}});
   const Outcome outcome = sluice({"get", "beta:data/*/x", "/tmp/"});
@@ -90,6 +88,26 @@ TEST_F(RemotePatternsTest, NothingIsFetchedUnlessAllThatFitsIsKnown) {
   there_is({{.path = "a", .type = Type::kFile}});
   expect_one_line_error(sluice({"get", "beta:data/*", "/tmp/"}), ErrorCode::kPeerUnreachable);
   EXPECT_TRUE(fetched().empty());
+}
+
+// A command has names of UTF-8 alone; the others are no reason to fetch nothing.
+TEST_F(RemotePatternsTest, ANameThatIsNoUtf8IsLeftOutAndNamed) {
+  there_is({{.path = "a", .type = Type::kFile}, {.path = "b\xff", .type = Type::kFile}});
+  const Outcome outcome = sluice({"get", "-q", "beta:data/*", "/tmp/", "--json"});
+  EXPECT_EQ(outcome.exit_code, static_cast<int>(ErrorCode::kPartial));
+  EXPECT_EQ(fetched(), Paths{"data/a"});
+  EXPECT_NE(outcome.err.find("beta:data/b\\xff: left out"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.json()["error_code"], 21);
+  EXPECT_EQ(outcome.json()["left_out"], api::Json{"data/b\\xff"});
+  there_is({{.path = "b\xff", .type = Type::kFile}});
+  EXPECT_EQ(sluice({"get", "-q", "beta:data/*", "/tmp/"}).exit_code, 7) << "nothing is left to fetch";
+  there_is({{.path = "a", .type = Type::kFile}, {.path = "b\xff", .type = Type::kFile}});
+  const auto file = control_.directory / "night.toml";
+  std::ofstream(file) << "retry = 1\n[[get]]\nsources = \"beta:data/*\"\nto = \"/tmp/\"\n";
+  control_.on_io([this] { control_.sessions.sessions.clear(); });
+  EXPECT_EQ(sluice({"run", "-q", file.string()}).exit_code, 21);
+  control_.on_io(
+      [this] { EXPECT_EQ(control_.sessions.sessions.size(), 1U) << "a retry would bring no more"; });
 }
 
 TEST_F(RemotePatternsTest, LiteralMeansTheNamesThemselves) {

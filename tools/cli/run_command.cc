@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -95,9 +96,10 @@ class Runner {
   Transfers take_failed(const Transfers& of) {
     Transfers again;
     for (const RunTransfer* const transfer : of) {
-      const auto failed = std::find_if(failed_.begin(), failed_.end(),
-                                       [transfer](const auto& one) { return one.first == transfer; });
-      if (failed == failed_.end() || !worth_another_try(static_cast<ErrorCode>(failed->second))) continue;
+      const auto failed = failed_.find(transfer);
+      if (failed == failed_.end() || settled_.contains(transfer) ||
+          !worth_another_try(static_cast<ErrorCode>(failed->second)))
+        continue;
       again.push_back(transfer);
       failed_.erase(failed);
     }
@@ -106,7 +108,7 @@ class Runner {
   // A node that was restarted meanwhile has another connection.
   void use(std::shared_ptr<api::Client> client) { client_ = std::move(client); }
 
-  int exit_code() const { return failed_.empty() ? 0 : failed_.front().second; }
+  int exit_code() const { return failed_.empty() ? 0 : failed_.begin()->second; }
   api::Json json() const {
     return {{"schema", "sluice.run.v1"},
             {"sessions", sessions_},
@@ -139,7 +141,8 @@ class Runner {
     const Result<int> code = dry_run(context_.json ? with_json : context_, *client_, *request);
     if (!code) return fail(transfer, code.error());
     if (context_.json) previews_.push_back(api::Json::parse(object.str(), nullptr, false));
-    note(transfer, *code);
+    const bool lacks_some = *code == 0 && !left_out_[&transfer].empty();
+    note(transfer, lacks_some ? static_cast<int>(ErrorCode::kPartial) : *code);
   }
   Result<api::TransferRequest> request_of(const RunTransfer& transfer) {
     const auto node = client_->node();
@@ -148,8 +151,9 @@ class Runner {
     auto request = transfer_request(transfer.direction, transfer.flags,
                                     context_.environment.working_directory, nullptr, knows);
     if (!request) return request.error();
-    const Status status = replace_patterns(*client_, transfer.flags, *request, context_.environment.err);
-    if (!status) return status.error();
+    auto left_out = replace_patterns(*client_, transfer.flags, *request, context_.environment.err);
+    if (!left_out) return left_out.error();
+    left_out_[&transfer] = std::move(*left_out);
     name_tree(*client_, &*request);
     return request;
   }
@@ -173,6 +177,7 @@ class Runner {
     if (!request) return request.error();
     auto lists = TransferLists::of(transfer.flags, context_, nullptr, &*request);
     if (!lists) return lists.error();
+    if (Status names = lists->check_names(context_, *client_, *request); !names) return names.error();
     lists_.insert_or_assign(&transfer, std::move(*lists));
     return begin_transfer(context_, *client_, *request);
   }
@@ -190,6 +195,9 @@ class Runner {
     if (const auto lists = lists_.find(each.transfer);
         lists != lists_.end() && session->state() == api::Session::SUCCEEDED)
       exit_code = tell_lists(context_.environment, *client_, lists->second, *session, &object);
+    exit_code = tell_left_out(left_out_[each.transfer], exit_code, &object);
+    if (exit_code == static_cast<int>(ErrorCode::kPartial) && exit_code_of(*session) == 0)
+      settled_.insert(each.transfer);
     sessions_.push_back(std::move(object));
     notify(*each.transfer, *session);
     note(*each.transfer, exit_code);
@@ -201,7 +209,7 @@ class Runner {
     notify_end(context_.environment, context_.node_directory(), transfer.flags.notify, session);
   }
   void note(const RunTransfer& transfer, int exit_code) {
-    if (exit_code != 0) failed_.emplace_back(&transfer, exit_code);
+    if (exit_code != 0) failed_[&transfer] = exit_code;
   }
   void fail(const RunTransfer& transfer, const Error& error) {
     const Error placed{error.code, transfer.place + ": " + error.message};
@@ -216,7 +224,9 @@ class Runner {
   const bool quiet_;
   std::deque<Begun> under_way_;
   std::map<const RunTransfer*, TransferLists> lists_;
-  std::vector<std::pair<const RunTransfer*, int>> failed_;  // with their exit codes, in that order
+  std::map<const RunTransfer*, int> failed_;  // with their exit codes, in the order of the file
+  std::map<const RunTransfer*, std::vector<std::string>> left_out_;  // that fit a pattern of theirs
+  std::set<const RunTransfer*> settled_;                             // another try would bring no more
   std::map<const RunTransfer*, std::string> held_;  // sessions of tries that are over, and that are not
   api::Json sessions_ = api::Json::array();
   api::Json previews_ = api::Json::array();

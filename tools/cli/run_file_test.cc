@@ -251,5 +251,20 @@ TEST_F(CliTest, ARunTriesAgainWhatMayEndOtherwiseLater) {
       [this] { EXPECT_EQ(control_.sessions.sessions.size(), 3U) << "it will be there later as well"; });
 }
 
+// Whichever of them is over first.
+TEST_F(RunCommandTest, ItsExitStatusIsThatOfTheFirstInTheFileThatFailed) {
+  sessions_are(api::Session::FAILED, ErrorCode::kDestinationExists, "there");
+  control_.on_io([this] {
+    control_.names.end = Error{ErrorCode::kSourceUnreadable, "nothing fits"};
+    control_.names.itself = std::vector<names::Page>();
+  });
+  const std::string lost = "[[get]]\nsources = 'b:y/*.h5'\nto = '/tmp/'\n";
+  const std::string taken = "[[send]]\nsources = 'a'\nto = 'b:x'\n";
+  for (const char* retry : {"", "retry = 1\n"}) {
+    EXPECT_EQ(run_text(retry + lost + taken).exit_code, 7) << retry;
+    EXPECT_EQ(run_text(retry + taken + lost).exit_code, 9) << retry << ", though it ends later";
+  }
+}
+
 }  // namespace
 }  // namespace sluice::cli

@@ -39,6 +39,9 @@ constexpr int64_t kLookEveryNs = 300 * kOneSecondNs;
 // A line that says no more than that this is not the first start, whatever else there is to remember.
 constexpr char kBegun[] = "begun\n";
 
+// An end may be heard of before all sessions were looked at.
+bool is_first_line(std::string_view line) { return line == "begun" || Telling::is_line(line); }
+
 bool is_end_state(const std::string& state) {
   return state == "succeeded" || state == "partial" || state == "failed" || state == "cancelled";
 }
@@ -72,7 +75,7 @@ class Exec {
     if (flags_.state.empty())
       place = usual_state_file("events", {context_.node_directory().string(), flags_.program, flags_.on});
     if (!place) return place.error();
-    Result<StateFile> state = StateFile::open(*place);
+    Result<StateFile> state = StateFile::open(*place, is_first_line);
     if (!state) return state.error();
     first_start_ = state->fresh();
     telling_.read(state->text());

@@ -129,24 +129,42 @@ TEST_F(ExecTest, WhatCannotBeIsRefusedBeforeAnythingBegins) {
 TEST_F(ExecTest, AStateFileIsHeldByOneAndLosesOnlyWhatWasCutOff) {
   const std::filesystem::path path = control_.directory / "deep" / "er" / "state";
   const auto all = [] { return std::string("all\n"); };
+  const StateFile::IsFirst any = [](std::string_view) { return true; };
   {
-    Result<StateFile> state = StateFile::open(path);
+    Result<StateFile> state = StateFile::open(path, any);
     ASSERT_TRUE(state) << state.error().message;
     EXPECT_TRUE(state->fresh());
     EXPECT_TRUE(state->append("one\n", true, all));
     EXPECT_TRUE(state->append("two", false, all));
-    const Result<StateFile> second = StateFile::open(path);
+    const Result<StateFile> second = StateFile::open(path, any);
     ASSERT_FALSE(second);
     EXPECT_NE(second.error().message.find("another process"), std::string::npos);
   }
-  Result<StateFile> again = StateFile::open(path);
+  Result<StateFile> again = StateFile::open(path, any);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->text(), "one\n");
   EXPECT_TRUE(again->append(std::string(2U << 20, 'x') + "\n", true, all))
       << "more than it keeps of the past";
   EXPECT_TRUE(again->append("three\n", true, all));
-  again = StateFile::open(control_.directory / "other");
-  EXPECT_EQ(StateFile::open(path)->text(), "all\nthree\n");
+  again = StateFile::open(control_.directory / "other", any);
+  EXPECT_EQ(StateFile::open(path, any)->text(), "all\nthree\n");
+}
+
+TEST_F(ExecTest, AFileThatIsNoStateIsRefusedAndNobodyIsTold) {
+  sessions_are(api::Session::SUCCEEDED);
+  ASSERT_EQ(sluice({"send", "-q", "a", "b:x"}).exit_code, 0);
+  const std::filesystem::path path = control_.directory / "notes.txt";
+  for (const std::string text :
+       {"my notes\n1\n2\n", "no end of a line", "told him so\n", "begun too early\n"}) {
+    std::ofstream(path) << text;
+    const Outcome outcome = sluice({"session", "events", "--exec", program("p", 0), "--state", path});
+    expect_one_line_error(outcome, ErrorCode::kConfiguration);
+    EXPECT_NE(outcome.err.find("notes.txt: no state of this command"), std::string::npos) << outcome.err;
+    std::ifstream in(path);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), text) << "it stays as it is";
+    EXPECT_FALSE(std::filesystem::exists(path.string() + ".lock"));
+  }
+  EXPECT_EQ(told_text(), "");
 }
 
 }  // namespace

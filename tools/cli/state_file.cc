@@ -31,13 +31,29 @@ Error cannot_remember(const std::filesystem::path& path, const char* what) {
                   what, printable(path.string()), std::strerror(errno))};
 }
 
+std::string text_of(std::ifstream& in) {
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+Status check_state(const std::filesystem::path& file, const std::string& text,
+                   const StateFile::IsFirst& is_first) {
+  if (text.empty() || is_first(std::string_view(text).substr(0, text.find('\n')))) return {};
+  return Error{ErrorCode::kConfiguration,
+               printable(file.string()) + ": no state of this command; remove it, or name another"};
+}
+
 }  // namespace
 
-Result<StateFile> StateFile::open(const std::filesystem::path& file) {
+Result<StateFile> StateFile::open(const std::filesystem::path& file, const IsFirst& is_first) {
   StateFile state;
   state.file_ = file;
   std::error_code problem;
   std::filesystem::create_directories(file.parent_path(), problem);
+  // Before there is a lock beside what may be somebody's notes.
+  if (std::ifstream before(file, std::ios::binary); std::filesystem::is_regular_file(file, problem)) {
+    if (Status state_there = check_state(file, text_of(before), is_first); !state_there)
+      return state_there.error();
+  }
   const std::filesystem::path lock = file.string() + ".lock";
   state.lock_.reset(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!state.lock_) return cannot_remember(lock, "open");
@@ -51,8 +67,9 @@ Result<StateFile> StateFile::open(const std::filesystem::path& file) {
   state.fd_.reset(::open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!state.fd_) return cannot_remember(file, "open");
   std::ifstream in(file, std::ios::binary);
-  state.text_.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  state.text_ = text_of(in);
   if (in.bad()) return cannot_remember(file, "read");
+  if (Status state_there = check_state(file, state.text_, is_first); !state_there) return state_there.error();
   const size_t whole = state.text_.rfind('\n') + 1;  // 0: there is none
   if (whole != state.text_.size()) {
     state.text_.resize(whole);

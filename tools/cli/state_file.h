@@ -2,7 +2,7 @@
 // written anew, in one step, when most of them are of the past.
 //
 // One process at a time holds it. What stands behind its last newline was cut off by a crash, and is left
-// out.
+// out. A file that is no state is refused, and stays as it is.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,9 +19,11 @@ namespace sluice::cli {
 
 class StateFile {
  public:
-  // Makes the file, and its directory, where there is none. kConfiguration: that cannot be, or another
-  // process holds it.
-  static Result<StateFile> open(const std::filesystem::path& file);
+  // Whether a state of this command may begin with this line.
+  using IsFirst = std::function<bool(std::string_view line)>;
+  // Makes the file, and its directory, where there is none. kConfiguration: that cannot be, another process
+  // holds it, or what stands there is no state of this command.
+  static Result<StateFile> open(const std::filesystem::path& file, const IsFirst& is_first);
 
   const std::string& text() const { return text_; }  // as it was opened
   bool fresh() const { return text_.empty(); }

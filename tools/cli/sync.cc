@@ -155,7 +155,11 @@ class Sync {
     const std::optional<Top> own = sides_.own.empty() ? own_top(path) : peers_top(sides_.own, path);
     const std::optional<Top> theirs =
         peers_top(sides_.peer, sides_.from_peer ? sides_.source : sides_.destination);
-    if (!own || !theirs || *own == *theirs) return;
+    if (!own || !theirs) return;
+    Top there = sides_.from_peer ? *own : *theirs;
+    const Top& wanted = sides_.from_peer ? *theirs : *own;
+    if ((wanted.mode & S_ISVTX) == 0) there.mode &= ~static_cast<uint32_t>(S_ISVTX);  // it stays
+    if (there == wanted) return;
     const SyncPlan::List nothing_in_it;
     send_one(&nothing_in_it);
   }
@@ -168,13 +172,13 @@ class Sync {
   static std::optional<Top> own_top(const std::string& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) return std::nullopt;
-    return Top{.mode = info.st_mode & 0777,
+    return Top{.mode = info.st_mode & 01777,
                .mtime_ns = base::file_time_ns(info.st_mtim.tv_sec, info.st_mtim.tv_nsec)};
   }
   std::optional<Top> peers_top(const std::string& node, const std::string& path) {
     const auto found = client_->look_at(node, path);
     if (!found || !found->has_value()) return std::nullopt;
-    return Top{.mode = (*found)->mode() & 0777, .mtime_ns = base::file_time_of(**found)};
+    return Top{.mode = (*found)->mode() & 01777, .mtime_ns = base::file_time_of(**found)};
   }
 
   bool note(const api::Session& session) {

@@ -89,15 +89,19 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
   const bool from_stdin =
       direction == Direction::kSend && flags.paths.size() == 2 && is_stdin(flags.paths[0]);
   if (flags.sync && !from_stdin) return sync(context, client, canceller, flags, *request);
-  if (const Status status = replace_patterns(*client, flags, *request, context.environment.err); !status)
-    return status.error();
+  auto left_out = replace_patterns(*client, flags, *request, context.environment.err);
+  if (!left_out) return left_out.error();
   name_tree(*client, &*request);
-  if (flags.dry_run && !from_stdin) return dry_run(context, *client, *request);
+  if (flags.dry_run && !from_stdin) {
+    const Result<int> code = dry_run(context, *client, *request);
+    return code && *code == 0 && !left_out->empty() ? static_cast<int>(ErrorCode::kPartial) : code;
+  }
   auto lists = TransferLists::of(flags, context, &context.environment.in, &*request);
   if (!lists) return lists.error();
   if (from_stdin && lists->any())
     return Error{ErrorCode::kUsage,
                  "-: standard input has no name yet: not with --manifest or --write-manifest"};
+  if (Status names = lists->check_names(context, *client, *request); !names) return names.error();
   const Result<std::string> id = from_stdin ? begin_from_stdin(context, *client, flags, canceller)
                                             : begin_transfer(context, *client, *request);
   if (!id) return id.error();
@@ -112,6 +116,7 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
   options.quiet = flags.quiet;
   options.notify = flags.notify;
   options.lists = &*lists;
+  options.left_out = std::move(*left_out);
   return follow_session(context, *client, *id, options);
 }
 

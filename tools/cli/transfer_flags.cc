@@ -147,7 +147,9 @@ Status read_list(const TransferFlags& flags, const std::filesystem::path& workin
   const std::string shown = "--files-from " + printable(flags.files_from);
   const Result<std::string> text = read_bounded(standard ? *input : file, shown);
   if (!text) return text.error();
-  const auto names = selection::read_names(*text, flags.from0);
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  const size_t begin = text->starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  const auto names = selection::read_names(std::string_view(*text).substr(begin), flags.from0);
   if (!names) return Error{ErrorCode::kUsage, shown + ": " + names.error().message};
   for (const std::string& name : *names) options.add_names(name);
   return {};

@@ -13,6 +13,7 @@
 #include "control/digests/named.h"
 #include "dataplane/base/counted.h"
 #include "tools/cli/format.h"
+#include "tools/cli/local_files.h"
 #include "tools/cli/receipt_list.h"
 
 namespace sluice::cli {
@@ -33,6 +34,10 @@ digests::Values values_of(const api::NameDigests& name) {
   }
   return values;
 }
+
+constexpr char kNoBag[] =
+    "has no directory 'data' with a file, so it is no bag; send the bag's own directory, or give another "
+    "--manifest-format";
 
 Error in_list(const std::string& name, const Error& error) {
   return {error.code, "--manifest " + printable(name) + ": " + error.message};
@@ -112,12 +117,43 @@ Result<TransferLists> TransferLists::of(const TransferFlags& flags, const Contex
                                             ": no format; use sum, tag, bagit or hashdeep"};
       lists.write_.format = *format;
     }
+    if (sources.size() == 1 && !sources.front().ends_with('/'))
+      lists.bag_prefix_ = last_of(sources.front()) + "/";
     if (Status status = manifest::check_format(lists.write_.format, lists.write_.kinds); !status)
       return status.error();
     if (Status status = manifest::check_place(lists.write_); !status)
       return Error{status.error().code, "--write-manifest " + status.error().message};
   }
   return lists;
+}
+
+Status TransferLists::check_names(const Context& context, api::Client& client,
+                                  const api::TransferRequest& request) const {
+  const auto* const send = std::get_if<api::SendRequest>(&request);
+  const bool any_name =
+      write_.format != manifest::Format::kBagit && write_.format != manifest::Format::kHashdeep;
+  if (write_.list.empty() || any_name || send == nullptr || !send->from().empty()) return {};
+  bool one = false;
+  Status possible;
+  const Status looked = preview_transfer(context, client, *send, [&](const api::PreviewReply& part) {
+    for (const api::PreviewEntry& entry : part.entries()) {
+      const std::optional<std::string> name = listed_as(entry.path());
+      if (!name || !entry.missing().empty() || entry.type() != api::NameEntry::FILE || !possible) continue;
+      one = true;
+      possible = manifest::check_name(write_.format, write_.list.native(), *name);
+    }
+  });
+  if (!looked) return looked;
+  if (possible && !one && write_.format == manifest::Format::kBagit)
+    return Error{ErrorCode::kUsage, printable(send->sources(0)) + ": " + kNoBag};
+  return possible;
+}
+
+std::optional<std::string> TransferLists::listed_as(const std::string& path) const {
+  if (write_.format != manifest::Format::kBagit) return path;
+  const bool within = !bag_prefix_.empty() && path.starts_with(bag_prefix_);
+  std::string name = within ? path.substr(bag_prefix_.size()) : path;
+  return name.starts_with("data/") ? std::optional(std::move(name)) : std::nullopt;
 }
 
 Status TransferLists::read(const Context& context, std::istream& list, const std::string& name,
@@ -266,6 +302,7 @@ void TransferLists::compare(const std::vector<api::NameDigests>& arrived, const 
 Status TransferLists::write(const std::vector<api::NameDigests>& arrived, const api::Session& session,
                             Outcome* outcome) const {
   std::vector<manifest::Entry> entries;
+  api::Json left_out = api::Json::array();
   const bool one = session.files_size() == 1 && session.files(0).names() == 1;
   for (const api::NameDigests& name : arrived) {
     manifest::Entry entry{.name = name.path(), .size_bytes = name.size(), .values = {}, .line = 0};
@@ -275,11 +312,25 @@ Status TransferLists::write(const std::vector<api::NameDigests>& arrived, const 
     for (const digests::Value& value : values_of(name)) {
       if (std::ranges::find(write_.kinds, value.kind) != write_.kinds.end()) entry.values.push_back(value);
     }
-    if (!entry.values.empty()) entries.push_back(std::move(entry));
+    std::optional<std::string> listed = listed_as(entry.name);
+    if (entry.values.empty() || !listed) continue;
+    entry.name = std::move(*listed);
+    if (Status status = manifest::check_name(write_.format, write_.list.native(), entry.name); !status) {
+      left_out.push_back(printable(entry.name));
+      outcome->text += "sluice: not in the list: " + printable(status.error().message) + "\n";
+      continue;
+    }
+    entries.push_back(std::move(entry));
   }
   const size_t count = entries.size();
+  const bool no_bag = count == 0 && left_out.empty() && write_.format == manifest::Format::kBagit;
+  if (no_bag)
+    return Error{ErrorCode::kPartial, std::string("all has arrived, and there is no list: it ") + kNoBag};
   if (Status status = manifest::write_entries(write_, std::move(entries)); !status) return status;
-  outcome->object["write_manifest"] = {{"list", printable(write_.list.string())}, {"files", count}};
+  if (!left_out.empty() && outcome->exit_code == 0)
+    outcome->exit_code = static_cast<int>(ErrorCode::kPartial);
+  outcome->object["write_manifest"] = {
+      {"list", printable(write_.list.string())}, {"files", count}, {"left_out", std::move(left_out)}};
   return {};
 }
 

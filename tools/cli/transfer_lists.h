@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ class TransferLists {
   static Result<TransferLists> of(const TransferFlags& flags, const Context& context, std::istream* input,
                                   api::TransferRequest* request);
 
+  // Of files of this node, whose names are known before anything moves: that the list that is to be written
+  // can have them. kUsage.
+  Status check_names(const Context& context, api::Client& client, const api::TransferRequest& request) const;
+
   bool any() const { return checks_ || !write_.list.empty(); }
   struct Outcome {
     api::Json object;   // of --json
@@ -40,6 +45,8 @@ class TransferLists {
   void expect(const manifest::Entry& entry, const std::vector<std::string>& sources);
   void compare(const std::vector<api::NameDigests>& arrived, const api::Session& session,
                Outcome* outcome) const;
+  // The name in the list that is written. Nothing: of a bag it is none of the payload.
+  std::optional<std::string> listed_as(const std::string& path) const;
   Status write(const std::vector<api::NameDigests>& arrived, const api::Session& session,
                Outcome* outcome) const;
 
@@ -50,6 +57,7 @@ class TransferLists {
       first_;  // number of an entry, by the path under which it arrives
   std::map<std::string, size_t, std::less<>> second_;  // where nothing has the first one
   manifest::WriteOptions write_;
+  std::string bag_prefix_;  // of the names that arrive, before those of the bag that is sent
 };
 
 }  // namespace sluice::cli

@@ -189,6 +189,65 @@ def test_a_tree_and_the_list_of_it(pair, tmp_path, push_it):
     assert both.read_bytes().count(b"BLAKE3 (") == 45
 
 
+@pytest.mark.parametrize("push_it", [True, False], ids=["send", "get"])
+def test_names_that_a_list_cannot_have(pair, tmp_path, push_it):
+    giver, taker = (pair.a, pair.b) if push_it else (pair.b, pair.a)
+    make_tree(giver.export())
+    listed = tmp_path / "list"
+    words = ("send", giver.export() / "run", "b:data/") if push_it else ("get", "b:data/run", f"{taker.export()}/")
+    words += ("--digest", "sha256", "--write-manifest", listed, "--manifest-format", "hashdeep")
+    if push_it:  # known before anything moves
+        refused(pair.a.sluice(*words), USAGE, "name", "--manifest-format")
+        assert not (taker.export() / "run").exists() and not listed.exists()
+        pair.a.must(*words, "--exclude", "odd*")
+        return
+    code, said, err = pair.a.json(*words)
+    assert code == said["error_code"] == PARTIAL and said["error_name"] == "partial" and said["state"] == "succeeded"
+    assert said["write_manifest"]["left_out"] == ["run/sub/deep/odd?name"] and "not in the list" in err
+    assert (taker.export() / "run/sub/deep/odd\nname").exists()
+    checked = subprocess.run([find_binaries() / "sluice", "verify", taker.export(), "--against", listed, "--json"], capture_output=True)
+    assert checked.returncode == 0 and json.loads(checked.stdout)["good"] == said["write_manifest"]["files"] == 44
+
+
+@pytest.mark.parametrize("push_it", [True, False], ids=["send", "get"])
+def test_a_bag_is_listed_as_at_rest_and_what_is_none_is_refused(pair, tmp_path, push_it):
+    giver, taker = (pair.a, pair.b) if push_it else (pair.b, pair.a)
+    bag = giver.export() / "bag"
+    (bag / "data").mkdir(parents=True)
+    (bag / "bagit.txt").write_text("BagIt-Version: 1.0\n")
+    for name in (" lead", "*star", "ok", "100%", "odd\nname", "back\\slash"):
+        (bag / "data" / name).write_text(name)
+
+    def move(source, target, listed, *options):
+        words = ("send", source, f"b:data/{target}") if push_it else ("get", f"b:{source}", taker.export() / target)
+        return pair.a.sluice(*words, "--digest", "md5", *options, *listed)
+
+    def written(name):
+        return "--write-manifest", tmp_path / name, "--manifest-format", "bagit"
+
+    assert move(bag, "copy", written("manifest-md5.txt")).returncode == 0
+    listed = tmp_path / "manifest-md5.txt"
+    at_rest_list = tmp_path / "at-rest/manifest-md5.txt"
+    at_rest_list.parent.mkdir()
+    subprocess.run([find_binaries() / "sluice", "verify", taker.export() / "copy", "--digest", "md5", "--write-manifest",
+                    at_rest_list, "--manifest-format", "bagit"], check=True, capture_output=True)  # fmt: skip
+    assert listed.read_bytes() == at_rest_list.read_bytes() and listed.read_bytes().count(b"  data/") == 6
+    (taker.export() / "into").mkdir()
+    again = move(bag, "into/", ("--manifest", listed))
+    assert again.returncode == 0 and "6 good, 0 differ, 0 missing, 0 extra" in again.stderr, again.stderr
+    # A list of another name cannot have all of these names; the files themselves make no bag.
+    odd = move(bag, "odd", written("run.bagit"))
+    none = move(bag / "data", "none", written("manifest-sha512.txt"))
+    if push_it:
+        refused(odd, USAGE, "RFC 8493")
+        refused(none, USAGE, "no bag")
+        assert not (taker.export() / "odd").exists() and not (taker.export() / "none").exists()
+    else:
+        assert odd.returncode == PARTIAL and odd.stderr.count("not in the list") == 2, odd.stderr
+        assert none.returncode == PARTIAL and "no bag" in none.stderr, none.stderr
+        assert (tmp_path / "run.bagit").read_bytes().count(b"  data/") == 4
+
+
 # ---- a list that is there --------------------------------------------------------------------------------
 
 

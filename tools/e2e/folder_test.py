@@ -113,6 +113,22 @@ def test_each_is_sent_once_whatever_is_killed(watched):
     assert all((watched.target / name).read_text() == name * 600 for name in wanted)
 
 
+def test_a_state_that_does_not_say_where_its_files_went_is_taken_and_says_it_from_then_on(watched):
+    watched.write("old")
+    with watched.running(end=signal.SIGTERM):
+        watched.arrives("old")
+        wait_until(lambda: "arrived 1" in watched.state.read_text(), _LIMIT_S, "it is noted")
+    lines = watched.state.read_text().splitlines(keepends=True)
+    before = [line for line in lines if not line.startswith("to ")]
+    assert len(before) == len(lines) - 1
+    watched.state.write_text("".join(before))  # as 1.0.0 wrote it
+    with watched.running(end=signal.SIGTERM):
+        watched.write("new")
+        watched.arrives("new")
+    assert len(watched.sessions()) == 2
+    assert f"to b:data/{watched.name}\n" in watched.state.read_text()
+
+
 def test_more_than_the_kernel_keeps_is_found_all_the_same(watched):
     kept = int(pathlib.Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if kept > 40_000:
@@ -151,6 +167,25 @@ def test_a_file_is_removed_once_it_has_arrived_and_only_if_it_is_what_was_sent(w
         watched.pair.b.start_control()
         wait_until(lambda: not stays.exists(), _LIMIT_S, "it goes once the other node is back")
     assert (watched.target / "b").read_text() == "x"
+
+
+def test_what_arrived_of_a_partial_session_goes_as_well_with_a_receipt_of_it(watched, tmp_path):
+    receipts = tmp_path / "receipts"
+    receipts.mkdir()
+    (watched.target / "b").write_text("another's")
+    arrived, stays = watched.write("a"), watched.write("b", "mine")
+    with watched.running("--then", "remove", "--receipts", receipts, end=signal.SIGTERM):
+        wait_until(lambda: not arrived.exists(), _LIMIT_S, "what has arrived is removed")
+        assert stays.read_text() == "mine" and (watched.target / "a").read_text() == "x"
+        (partial,) = [one for one in watched.sessions() if one["state"] == "partial"]
+        path = receipts / f"{partial['id']}.json"
+        checked = watched.pair.a.sluice("receipt", "--check", path)
+        assert checked.returncode == 21 and "missing" in checked.stdout, checked
+        (missing,) = json.loads(json.loads(path.read_text())["statement"])["missing"]
+        assert missing["name"] == "b" and missing["reason"]
+        (watched.target / "b").unlink()
+        wait_until(lambda: not stays.exists(), _LIMIT_S, "it goes once it has arrived")
+    assert (watched.target / "b").read_text() == "mine"
 
 
 def test_of_names_that_are_shown_alike_none_is_removed_that_has_not_arrived(watched):
@@ -200,6 +235,12 @@ def test_what_cannot_be_is_said_at_once(watched, tmp_path):
     with watched.running(end=signal.SIGTERM):
         wait_until(lambda: watched.state.exists() and watched.state.stat().st_size > 0, _LIMIT_S, "it has begun")
         refused(attempt(), 3, "another process")
+    other = watched.pair.a.sluice("watch", watched.source, f"b:data/{watched.name}/other", "--state", watched.state)
+    refused(other, 3, f"b:data/{watched.name}/other", f"b:data/{watched.name},", "--state")
+    notes = tmp_path / "notes.txt"
+    notes.write_text("my lab notes\nwithout an end")
+    refused(watched.pair.a.sluice("watch", watched.source, f"b:data/{watched.name}", "--state", notes), 3, "no state")
+    assert notes.read_text() == "my lab notes\nwithout an end"
     watched.source.rmdir()
     (watched.source.parent / "another").mkdir()
     watched.source.mkdir()

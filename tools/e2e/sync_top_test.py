@@ -37,6 +37,17 @@ def test_the_directory_itself_gets_mode_and_time_as_by_rsync(way):
     report = way.report()
     assert len(report["sessions"]) == 1 and report["sent"] == 1 and top_of(way.destination) == top_of(way.source)
     way.settled("--delete")
+    (way.source / "spool").mkdir()
+    for directory in (way.source, way.source / "spool"):
+        os.chmod(directory, 0o1777)
+    way.report()
+    assert top_of(way.destination) == top_of(way.source) and top_of(way.destination / "spool")[0] == 0o1777
+    way.settled()
+    for directory in (way.source, way.source / "spool"):
+        os.chmod(directory, 0o777)
+    way.settled()  # what is sticky stays so
+    os.chmod(way.source, 0o710)
+    way.report()
     for node in way.pair.nodes:
         os.chmod(node.export(), 0o750)
     if way.pushes:  # an export is its operator's

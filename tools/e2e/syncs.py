@@ -52,4 +52,4 @@ class Way:
 
 def top_of(root):
     info = os.stat(root)
-    return info.st_mode & 0o777, info.st_mtime_ns
+    return info.st_mode & 0o1777, info.st_mtime_ns

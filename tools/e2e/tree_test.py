@@ -8,7 +8,7 @@ import stat
 import pytest
 from harness import wait_until
 from harness.system import same_bytes
-from transfers import INTEGRITY, MIB, ended_session, last_session, nothing_temporary, temporary_files
+from transfers import INTEGRITY, MIB, USAGE, ended_session, last_session, nothing_temporary, temporary_files
 from trees import forget_tree, make_tree, names_beneath, same, state_of
 
 PARTIAL = 21
@@ -57,6 +57,32 @@ def test_sent_to_a_name_that_is_not_there_it_gets_that_name(pair, tree):
     same(tree, there / "tree")
     missing = pair.a.sluice("send", tree, "b:data/not/there")
     assert missing.returncode != 0 and "--mkdir" in missing.stderr, missing.stderr
+
+
+def test_fetched_to_a_name_that_is_not_there_it_gets_that_name(pair, tree, tmp_path):
+    source = pair.b.export() / "source"
+    pair.a.must("send", tree, "b:data/source")
+    there = pair.a.export() / "back"
+    pair.a.must("get", "b:data/source", there)
+    same(source, there)
+    assert os.stat(there).st_mtime_ns == 123_456_789 and not (there / "source").exists()
+    # It is there now: the next goes into it.
+    pair.a.must("get", "b:data/source", there)
+    same(source, there / "source")
+    outside = pair.a.sluice("get", "b:data/source", tmp_path / "outside")
+    assert outside.returncode == USAGE and not (tmp_path / "outside").exists(), "trees come into exports alone"
+    missing = pair.a.sluice("get", "b:data/source", pair.a.export() / "not/there")
+    assert missing.returncode != 0 and "--mkdir" in missing.stderr, missing.stderr
+
+
+def test_a_directory_stays_sticky(pair, tree):
+    spool, bits = tree / "spool", 0o1777
+    spool.mkdir()
+    os.chmod(spool, bits)
+    pair.a.must("send", tree, "b:data/")
+    assert os.stat(pair.b.export() / "tree/spool").st_mode & 0o7777 == bits
+    pair.a.must("get", "b:data/tree", pair.a.export() / "back")
+    assert os.stat(pair.a.export() / "back/spool").st_mode & 0o7777 == bits
 
 
 def test_of_a_path_that_ends_in_a_slash_only_what_is_in_it(pair, tree):

@@ -20,16 +20,6 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// "manifest-sha256.txt" and "tagmanifest-sha256.txt": what stands between.
-std::optional<Kind> kind_of_bag(std::string_view list_name) {
-  std::string_view name = list_name.substr(list_name.rfind('/') + 1);
-  if (name.starts_with("tag")) name.remove_prefix(3);
-  if (!name.starts_with("manifest-") || !name.ends_with(".txt")) return std::nullopt;
-  name.remove_prefix(9);
-  name.remove_suffix(4);
-  return kind_named(name);
-}
-
 std::optional<Kind> kind_in_name(std::string_view list_name) {
   const std::string name = lower(list_name.substr(list_name.rfind('/') + 1));
   for (const Kind kind : kKinds) {
@@ -78,6 +68,15 @@ std::optional<Format> format_named(std::string_view name) {
     if (name_of(format) == name) return format;
   }
   return std::nullopt;
+}
+
+std::optional<Kind> kind_of_bag(std::string_view list_name) {
+  std::string_view name = list_name.substr(list_name.rfind('/') + 1);
+  if (name.starts_with("tag")) name.remove_prefix(3);
+  if (!name.starts_with("manifest-") || !name.ends_with(".txt")) return std::nullopt;
+  name.remove_prefix(9);
+  name.remove_suffix(4);
+  return kind_named(name);
 }
 
 ListReader::ListReader(std::string list_name, std::optional<Kind> kind)

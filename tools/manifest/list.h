@@ -28,6 +28,9 @@ enum class Format : uint8_t { kSum, kTag, kBagit, kHashdeep };
 std::string_view name_of(Format format);  // "sum", "tag", "bagit", "hashdeep"
 std::optional<Format> format_named(std::string_view name);
 
+// "manifest-sha256.txt" and "tagmanifest-sha256.txt": the kind that stands between.
+std::optional<Kind> kind_of_bag(std::string_view list_name);
+
 struct Entry {
   std::string name;
   std::optional<uint64_t> size_bytes;
@@ -70,8 +73,10 @@ class ListReader {
 
 // What stands before the entries: the text of whole lines, or nothing.
 std::string head_of(Format format, const std::vector<Kind>& kinds);
-// The lines of an entry. kUsage: this format cannot have such a name.
-Result<std::string> lines_of(Format format, const Entry& entry);
+// kUsage: a list of this format and name cannot have such a name, so that it is read back.
+Status check_name(Format format, std::string_view list_name, std::string_view name);
+// The lines of an entry. kUsage: as check_name().
+Result<std::string> lines_of(Format format, std::string_view list_name, const Entry& entry);
 // kUsage: this format does not have such digests, or not so many.
 Status check_format(Format format, const std::vector<Kind>& kinds);
 

@@ -25,7 +25,7 @@ void look_at(const Entry& entry) {
     CHECK(value.hex.size() == hex_digits_of(value.kind), "as long as its kind is");
     CHECK(value.hex.find_first_not_of("0123456789abcdef") == std::string::npos, "in hex");
   }
-  const auto line = lines_of(Format::kTag, {entry.name, {}, {entry.values.front()}, 0});
+  const auto line = lines_of(Format::kTag, "x", {entry.name, {}, {entry.values.front()}, 0});
   CHECK(line && line->ends_with('\n'), "written again");
   ListReader reader("x", {});
   const auto again = reader.line(std::string_view(*line).substr(0, line->size() - 1));

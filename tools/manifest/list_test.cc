@@ -120,13 +120,14 @@ TEST(List, WhatIsWrittenIsReadTheSame) {
   const std::vector<std::string> names = {"a",   "b c",     "d\\e", "f\ng\rh", "%0A",
                                           "i,j", "(k) = l", " m",   "*n",      "\xff"};
   for (const Format format : {Format::kSum, Format::kTag, Format::kBagit, Format::kHashdeep}) {
-    ListReader reader(format == Format::kBagit ? "manifest-sha256.txt" : "x", {});
+    const std::string list_name = format == Format::kBagit ? "manifest-sha256.txt" : "x";
+    ListReader reader(list_name, {});
     std::vector<std::string> lines;
     std::string text = head_of(format, {Kind::kSha256});
     std::vector<std::string> written;
     for (const std::string& plain : names) {
       const std::string name = format == Format::kBagit ? "data/" + plain : plain;
-      const auto line = lines_of(format, {name, 3, {{Kind::kSha256, kSha256Hex}}, 0});
+      const auto line = lines_of(format, list_name, {name, 3, {{Kind::kSha256, kSha256Hex}}, 0});
       EXPECT_EQ(static_cast<bool>(line), format != Format::kHashdeep || name != "f\ng\rh");
       if (!line) continue;
       text += *line;
@@ -139,6 +140,11 @@ TEST(List, WhatIsWrittenIsReadTheSame) {
     for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].name, written[i]) << name_of(format);
     EXPECT_EQ(reader.format(), format);
   }
+  // Of a bag's manifest that is not called so a reader cannot know that its names are encoded.
+  for (const char* name : {"data/a\nb", "data/a\rb", "data/%0A"})
+    EXPECT_FALSE(check_name(Format::kBagit, "dir/run.bagit", name)) << name;
+  EXPECT_TRUE(check_name(Format::kBagit, "dir/run.bagit", "data/ a"));
+  EXPECT_TRUE(check_name(Format::kBagit, "dir/manifest-md5.txt", "data/a\nb"));
   EXPECT_FALSE(check_format(Format::kSum, {Kind::kMd5, Kind::kSha256}));
   EXPECT_FALSE(check_format(Format::kHashdeep, {Kind::kBlake3}));
   EXPECT_TRUE(check_format(Format::kTag, {Kind::kBlake3, Kind::kSha256}));

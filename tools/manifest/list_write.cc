@@ -57,6 +57,19 @@ Status check_format(Format format, const std::vector<Kind>& kinds) {
   return {};
 }
 
+Status check_name(Format format, std::string_view list_name, std::string_view name) {
+  if (format == Format::kHashdeep && name.find_first_of("\n\r") != std::string_view::npos)
+    return Error{ErrorCode::kUsage, base::printable(name) +
+                                        ": a list of hashdeep cannot have a name with a line's end; give "
+                                        "another --manifest-format"};
+  if (format == Format::kBagit && !kind_of_bag(list_name) &&
+      name.find_first_of("\n\r%") != std::string_view::npos)
+    return Error{ErrorCode::kUsage, base::printable(name) +
+                                        ": only a manifest of a bag can have this name; call the list as RFC "
+                                        "8493 does, such as manifest-sha256.txt"};
+  return {};
+}
+
 std::string head_of(Format format, const std::vector<Kind>& kinds) {
   if (format != Format::kHashdeep) return "";
   std::string head = "%%%% HASHDEEP-1.0\n%%%% size,";
@@ -64,14 +77,11 @@ std::string head_of(Format format, const std::vector<Kind>& kinds) {
   return head + "filename\n";
 }
 
-Result<std::string> lines_of(Format format, const Entry& entry) {
+Result<std::string> lines_of(Format format, std::string_view list_name, const Entry& entry) {
+  if (Status possible = check_name(format, list_name, entry.name); !possible) return possible.error();
   if (format == Format::kBagit) return entry.values.front().hex + "  " + percent_encoded(entry.name) + "\n";
   const bool odd = entry.name.find_first_of("\n\r\\") != std::string::npos;
   if (format == Format::kHashdeep) {
-    if (entry.name.find_first_of("\n\r") != std::string::npos)
-      return Error{ErrorCode::kUsage, base::printable(entry.name) +
-                                          ": a list of hashdeep cannot have a name with a line's end; give "
-                                          "another --manifest-format"};
     std::string line = std::to_string(entry.size_bytes.value_or(0)) + ",";
     for (const Value& value : entry.values) line += value.hex + ",";
     return line + entry.name + "\n";

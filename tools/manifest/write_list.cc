@@ -201,7 +201,7 @@ class ListWriter {
       unreadable(one.entry.name, one.reason);
       return true;
     }
-    const Result<std::string> lines = lines_of(options_.format, one.entry);
+    const Result<std::string> lines = lines_of(options_.format, options_.list.native(), one.entry);
     const Status status = lines ? file_.add(*lines) : Status(lines.error());
     if (!status) failed_ = status.error();
     written_.files += status ? 1 : 0;
@@ -230,7 +230,7 @@ Status write_entries(const WriteOptions& options, std::vector<Entry> entries) {
   if (Status status = file.open(options.replace); !status) return status;
   if (Status status = file.add(head_of(options.format, options.kinds)); !status) return status;
   for (const Entry& entry : entries) {
-    const Result<std::string> lines = lines_of(options.format, entry);
+    const Result<std::string> lines = lines_of(options.format, options.list.native(), entry);
     if (!lines) return lines.error();
     if (Status status = file.add(*lines); !status) return status;
   }

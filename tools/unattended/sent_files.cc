@@ -128,10 +128,21 @@ void SentFiles::set_folder(uint64_t inode) {
   lines_ += "folder " + std::to_string(inode) + "\n";
 }
 
+void SentFiles::set_to(const std::string& destination) {
+  to_ = destination;
+  lines_ += "to " + as_word(destination) + "\n";
+}
+
+bool SentFiles::is_first_line(std::string_view line) {
+  const std::vector<std::string_view> words = words_of(line);
+  return words.size() == 2 && words[0] == "folder" && number_of<uint64_t>(words[1]);
+}
+
 std::string SentFiles::take_lines() { return std::exchange(lines_, {}); }
 
 std::string SentFiles::all_lines() const {
   std::string lines = "folder " + std::to_string(folder_) + "\n";
+  if (!to_.empty()) lines += "to " + as_word(to_) + "\n";
   for (const auto& [name, file] : files_) {
     if (file.batch == 0) lines += line("sent", file.receipt ? 1 : 0, id_words(file.id) + " " + as_word(name));
   }
@@ -170,6 +181,10 @@ void SentFiles::read_line(std::string_view text) {
   if (words[0] == "forget") {
     if (const auto name = of_word(words[1])) forget(*name);
     lines_.clear();
+    return;
+  }
+  if (words[0] == "to") {
+    if (const auto to = of_word(words[1])) to_ = *to;
     return;
   }
   const auto number = number_of<uint64_t>(words[1]);

@@ -61,6 +61,8 @@ class SentFiles {
 
   uint64_t folder() const { return folder_; }  // its inode; 0: not known
   void set_folder(uint64_t inode);
+  const std::string& to() const { return to_; }  // where its files go; empty: not known
+  void set_to(const std::string& destination);
 
   // ---- what is remembered ------------------------------------------------------------------------
 
@@ -68,6 +70,8 @@ class SentFiles {
   std::string all_lines() const;
   // Lines that are none are left out, and so is a batch that was not written to its end: it was not begun.
   void read(std::string_view text);
+  // That it is the first line of such a state.
+  static bool is_first_line(std::string_view line);
 
  private:
   struct File {
@@ -85,6 +89,7 @@ class SentFiles {
   std::map<uint64_t, size_t> expected_;  // while it reads: names of each batch
   uint64_t last_batch_ = 0;
   uint64_t folder_ = 0;
+  std::string to_;
   std::string lines_;
 };
 

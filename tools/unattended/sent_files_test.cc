@@ -49,6 +49,7 @@ TEST(SentFiles, WhatIsMissingOrFailedIsFreeAgain) {
 TEST(SentFiles, ARestartAnywhereFindsAStateThatWasSo) {
   SentFiles files;
   files.set_folder(99);
+  files.set_to("b:data/x y");
   const uint64_t first = files.begin({{"a b%\n", id(1)}, {"c", id(2)}}, 100);
   files.runs_as(first, "session1");
   files.arrived(first, {"c"}, true);
@@ -67,6 +68,8 @@ TEST(SentFiles, ARestartAnywhereFindsAStateThatWasSo) {
   for (const std::string& whole : {text, files.all_lines()}) {
     SentFiles again = read_again(whole);
     EXPECT_EQ(again.folder(), 99U);
+    EXPECT_EQ(again.to(), "b:data/x y");
+    EXPECT_TRUE(SentFiles::is_first_line(std::string_view(whole).substr(0, whole.find('\n'))));
     EXPECT_EQ(again.standing("a b%\n", id(1)), Standing::kArrived);
     EXPECT_EQ(again.all_with_receipt(), Names{"a b%\n"});
     EXPECT_EQ(again.standing("c", id(2)), Standing::kNew);
@@ -75,6 +78,12 @@ TEST(SentFiles, ARestartAnywhereFindsAStateThatWasSo) {
     EXPECT_EQ(again.batches().begin()->second.unix_ns, 200);
     EXPECT_GT(again.begin({{"f", id(5)}}, 300), second) << "no number is used twice";
   }
+}
+
+TEST(SentFiles, OnlyAStateBeginsAsOne) {
+  EXPECT_TRUE(SentFiles::is_first_line("folder 99"));
+  for (const char* line : {"", "folder", "folder of cats", "folder 99 cats", "my lab notes", "to b:data"})
+    EXPECT_FALSE(SentFiles::is_first_line(line)) << line;
 }
 
 TEST(SentFiles, WhatIsNotThereAnyMoreIsForgottenUnlessItIsUnderWay) {

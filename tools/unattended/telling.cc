@@ -125,6 +125,14 @@ void Telling::read(std::string_view text) {
   for (const std::string_view line : lines_of(text)) read_line(line);
 }
 
+bool Telling::is_line(std::string_view line) {
+  const std::vector<std::string_view> words = words_of(line);
+  if (words.size() < 2 || !of_word(words[1])) return false;
+  if (words[0] == "letter") return words.size() == 4 && number_of<uint32_t>(words[2]) && of_word(words[3]);
+  if (words[0] == "tried") return words.size() == 3 && number_of<uint32_t>(words[2]);
+  return words.size() == 2 && (words[0] == "told" || words[0] == "failed" || words[0] == "forget");
+}
+
 void Telling::read_line(std::string_view line) {
   const std::vector<std::string_view> words = words_of(line);
   if (words.size() < 2) return;

@@ -67,6 +67,8 @@ class Telling {
   std::string all_lines() const;
   // Lines that are none are left out; what waits is due at once.
   void read(std::string_view text);
+  // That it has the form of such a line.
+  static bool is_line(std::string_view line);
 
  private:
   struct Waiting {
