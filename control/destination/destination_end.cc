@@ -315,12 +315,8 @@ Status DestinationEnd::follow_receiver(Effects& out) {
 
 Error DestinationEnd::differs(ObjectId object) const {
   const wire::CrcKind kind = agreement_.crc_kind;
-  if (several_ && several_->has(object))
-    return {
-        ErrorCode::kIntegrity,
-        fmt::format("{}: its sources ({}) do not have the same bytes: nothing was stored; compare them with "
-                    "'sluice ls --digest', and get it from one of them",
-                    catalog().shown(object), several_->sources_of(object))};
+  if (several_ && several_->witnessed(object))
+    return {ErrorCode::kIntegrity, several_->not_witnessed(object)};
   return {ErrorCode::kIntegrity,
           fmt::format("{}: digest {} was sent, {} was received: nothing was stored, send it again",
                       catalog().shown(object), board::digest_hex(kind, *receiver_->source_digest(object)),

@@ -81,7 +81,8 @@ class SeveralSources {
   // The digest of the whole, as a source has it that did not send all of it; none: each extent has its
   // source's.
   std::optional<uint64_t> witnessed(ObjectId object) const;
-  std::string sources_of(ObjectId object) const;  // the peers that brought some of it, for people
+  // What came is not that: who differs, for people.
+  std::string not_witnessed(ObjectId object) const;
 
   // ---- what is listed (several_settlement.cc) ----
   // All of it is there, and is not what the list wants: sources are asked for the digests of all extents, and

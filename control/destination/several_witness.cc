@@ -1,5 +1,8 @@
 // What came of an object from several sources is what one of them has: it says so before the object gets its
-// name. SPDX-License-Identifier: Apache-2.0
+// name.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "control/destination/several_sources.h"
@@ -102,13 +105,21 @@ std::optional<uint64_t> SeveralSources::witnessed(ObjectId object) const {
   return found->second.witness->digest();
 }
 
-std::string SeveralSources::sources_of(ObjectId object) const {
-  std::string peers;
+std::string SeveralSources::not_witnessed(ObjectId object) const {
+  const Known& known = objects_.at(object);
+  const std::optional<LegId> witness = known.witness->witness();
+  std::string others;
   for (const auto& [leg, joined] : legs_) {
-    if (check_.brought_by(leg, object).empty()) continue;
-    peers += (peers.empty() ? "" : ", ") + joined.peer;
+    if (leg == witness || check_.brought_by(leg, object).empty()) continue;
+    others += (others.empty() ? " from " : ", ") + joined.peer;
   }
-  return peers;
+  // Who had brought what was there before nobody knows.
+  return fmt::format(
+      "{} at {} differs from what has arrived of it already{}: nothing was stored; compare the files of the "
+      "nodes with "
+      "'sluice ls --digest', and get it from the one that has the right one",
+      known.object.shown, witness ? peer_of(*witness) : "a source",
+      known.witness->held_before() ? "" : others);
 }
 
 }  // namespace sluice::transfer

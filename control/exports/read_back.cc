@@ -76,8 +76,8 @@ struct Summed {
   uint64_t bytes = 0;
 };
 
-// Some file systems take O_DIRECT and then refuse each read (minix), as storage/ring.cc finds them. False: it was
-// not direct.
+// Some file systems take O_DIRECT and then refuse each read (minix), as storage/ring.cc finds them. False: it
+// was not direct.
 bool stop_direct(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   return flags >= 0 && (flags & O_DIRECT) != 0 && ::fcntl(fd, F_SETFL, flags & ~O_DIRECT) == 0;

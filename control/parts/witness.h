@@ -37,6 +37,7 @@ class Witness {
 
   // Something is held, or several legs were asked for some of it.
   bool needed() const { return held_ || senders_.size() > 1; }
+  bool held_before() const { return held_; }
   std::optional<LegId> witness() const { return witness_; }
   // From now on this leg is asked for what it has not said and is not to send.
   void choose(LegId leg);

@@ -28,6 +28,8 @@ void World::begin_course() {
     for (const End end : {End::kFailed, End::kCancelled}) oracle_.allow(end);
   }
   if (plan_.course == Course::kSources && plan_.several.lie != Lie::kNone) oracle_.allow(End::kIntegrity);
+  // A file that sources have otherwise fails alone, where there are others.
+  if (plan_.course == Course::kSources && plan_.several.lie == Lie::kOtherFiles) oracle_.allow_failures();
   if (plan_.course != Course::kGrant) return;
   const int64_t unix_ns = hosts_.front()->unix_ns();
   papers_ = make_papers(fmt::format("{:032x}", (plan_.seed << 8) + 1), "files/", unix_ns);
