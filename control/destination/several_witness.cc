@@ -63,12 +63,12 @@ void SeveralSources::choose_witness(Known& known) {
 
 void SeveralSources::follow_witnesses() {
   for (auto& [object, known] : objects_) {
-    if (!known.witness || known.told_whole || !needs_witness(known)) {
-      tell_whole(known);
-      continue;
-    }
-    if (!known.witness->witness()) choose_witness(known);
-    if (!known.witness->witness()) continue;
+    const bool needed = !known.told_whole && needs_witness(known);
+    if (needed && !known.witness->witness()) choose_witness(known);
+    tell_whole(known);  // it may have said all before it was chosen
+    if (!needed || known.told_whole || !known.witness->witness()) continue;
+    // On a new stream it was asked again to send what is there meanwhile, and does not send it.
+    if (known.complete && known.witness->idle() && !known.witness->digest()) known.witness->all_sent();
     Joined& leg = legs_.at(*known.witness->witness());
     std::optional<parts::Portion> question =
         known.witness->take_question(kWitnessUnansweredMax - leg.witness_unanswered);

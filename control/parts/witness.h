@@ -49,6 +49,7 @@ class Witness {
   std::optional<Portion> take_question(uint64_t extents_most);
   // Of the whole as the witness has it; none: it has not said all.
   std::optional<uint64_t> digest() const;
+  bool idle() const { return due_.empty() && asked_.empty(); }  // the witness is asked for nothing
   uint64_t unanswered() const { return asked_.extents(); }
   uint64_t answers() const { return answers_; }  // to questions, of all witnesses
 
