@@ -13,6 +13,7 @@
 #include <iterator>
 
 #include "dataplane/base/io_uring_denied.h"
+#include "dataplane/base/page_cache.h"
 
 namespace sluice::storage {
 namespace {
@@ -142,8 +143,7 @@ bool Ring::advance(uint32_t slot, int result, int* error) {
   // Some file systems take O_DIRECT and then refuse what comes: of blocks that are larger, say, or by FUSE.
   if (result == -EINVAL && op.direct && !p.cached) {
     p.cached = true;
-    const int flags = ::fcntl(op.fd, F_GETFL);
-    if (flags >= 0 && ::fcntl(op.fd, F_SETFL, flags & ~O_DIRECT) == 0) return false;
+    if (base::go_through_page_cache(op.fd)) return false;
   }
   if (result == -EINTR || result == -EAGAIN) return false;
   if (result < 0) {

@@ -256,11 +256,14 @@ Status DestinationEnd::extent_failed(const board::Event& event, Effects& out) {
 }
 
 Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
+  uint64_t bytes = 0;  // payload that its lanes have accepted, since they were opened
+  for (const board::FlowSlot* const lane : event.lanes)
+    bytes += lane->state.bytes.load(std::memory_order_relaxed);
   if (legs_.begun(event.leg)) {
     legs_.at(event.leg).settle_losses(event, now_ns, out);
-    receiver_->arrived(legs_.at(event.leg).take_arrived(event), now_ns);
+    receiver_->arrived(legs_.at(event.leg).take_arrived(bytes), now_ns);
   }
-  if (several_) tick_source(event, now_ns);
+  if (several_) tick_source(event.leg, bytes, now_ns);
   receiver_->tick(now_ns);
   read_unread(out);
   return follow_receiver(out);

@@ -154,7 +154,7 @@ class DestinationEnd final : public DataEnd {
   // destination_sources.cc: several of them
   void join_source(const Way& way, uint64_t now_ns);
   void want(ObjectId object);
-  void tick_source(const Tick& event, uint64_t now_ns);
+  void tick_source(LegId id, uint64_t bytes, uint64_t now_ns);
   Status follow_sources(Effects& out);
   void forget_wrong(Effects& out);
   void judge_whole(ObjectId object);

@@ -32,13 +32,6 @@ void DestinationLeg::settle_losses(const Tick& event, uint64_t now_ns, Effects& 
   }
 }
 
-uint64_t DestinationLeg::take_arrived(const Tick& event) {
-  uint64_t bytes = 0;
-  for (const board::FlowSlot* lane : event.lanes) bytes += lane->state.bytes.load(std::memory_order_relaxed);
-  const uint64_t before = std::exchange(arrived_bytes_, bytes);
-  return bytes - std::min(bytes, before);
-}
-
 void DestinationLeg::limit_source(uint64_t limit_bps, Effects& out) {
   if (std::exchange(limit_bps_, limit_bps) == limit_bps) return;
   limit_was_set_ = true;

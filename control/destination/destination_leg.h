@@ -5,8 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "control/recovery/loss_detector.h"
 #include "control/words/data_end.h"
@@ -26,8 +28,11 @@ class DestinationLeg : public EndStream {
   // Tells the workers of its lanes what did not arrive.
   void settle_losses(const Tick& event, uint64_t now_ns, Effects& out);
 
-  // Payload that its lanes have accepted since the last call.
-  uint64_t take_arrived(const Tick& event);
+  // Of `bytes`, which its lanes have accepted since they were opened, those since the last call.
+  uint64_t take_arrived(uint64_t bytes) {
+    const uint64_t before = std::exchange(arrived_bytes_, bytes);
+    return bytes - std::min(bytes, before);
+  }
 
   // The most that the source may send; 0: as agreed upon. The source hears it on each stream.
   void limit_source(uint64_t limit_bps, Effects& out);

@@ -30,7 +30,7 @@ void DestinationEnd::want(ObjectId object) {
   const bool complete = receiver_->written(object).complete();
   const bool plain = !catalog().packed(object) && !files_.discards();
   const bool listed = plain && !catalog().files_of(object).front().digests.expected.empty();
-  // Who had brought what of it before nobody knows: a source says what the whole is.
+  // Nobody knows which source had brought what is there already, so one source says the digest of the whole.
   const bool witnessed = plain && !listed;
   if (!witnessed) judge_whole(object);
   if (!files_.is_open(object) && !(witnessed && complete)) return;
@@ -50,12 +50,9 @@ Status DestinationEnd::on(const ObjectOpened& event, Effects& out) {
   return status;
 }
 
-void DestinationEnd::tick_source(const Tick& event, uint64_t now_ns) {
-  uint64_t bytes = 0;
-  for (const board::FlowSlot* const lane : event.lanes)
-    bytes += lane->state.bytes.load(std::memory_order_relaxed);
-  const DestinationLeg& leg = legs_.at(event.leg);
-  several_->tick(event.leg, {.bytes = bytes, .up = leg.up(), .heard_ns = leg.heard_ns()}, now_ns);
+void DestinationEnd::tick_source(LegId id, uint64_t bytes, uint64_t now_ns) {
+  const DestinationLeg& leg = legs_.at(id);
+  several_->tick(id, {.bytes = bytes, .up = leg.up(), .heard_ns = leg.heard_ns()}, now_ns);
 }
 
 Status DestinationEnd::follow_sources(Effects& out) {

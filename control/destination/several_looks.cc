@@ -21,7 +21,7 @@ static_assert(kLooksMax + kEarlyLooksMax + parts::Replicas::kQuestionsMax +
 // A source whose file's times cannot tell whether it was changed reads again what it has read, before it says
 // the digest that it is asked for.
 void SeveralSources::complete(Known& known) {
-  known.complete = true;
+  known.stage = Known::Stage::kThere;
   known.last_looks.clear();
   for (auto& [leg, joined] : legs_) {
     const std::vector<recovery::ExtentRun> runs = check_.brought_by(leg, known.object.id);
@@ -31,14 +31,6 @@ void SeveralSources::complete(Known& known) {
     ask_looks(leg, joined);
   }
   if (known.witness) known.witness->all_sent();
-  tell_whole(known);
-}
-
-void SeveralSources::tell_whole(Known& known) {
-  if (!known.complete || known.told_whole || !known.last_looks.empty()) return;
-  if (needs_witness(known) && !known.witness->digest()) return;
-  known.told_whole = true;
-  actions_.whole.push_back(known.object.id);
 }
 
 // A source that is gone, or silent, does not look. It had looked before it said each digest.
@@ -76,16 +68,14 @@ void SeveralSources::looked(LegId leg, Known& known, ExtentId first, size_t dige
   forget_looks(known, leg);
 }
 
-void SeveralSources::forget_looks(Known& known, LegId leg) {
-  if (known.last_looks.erase(leg) != 0) tell_whole(known);
-}
+void SeveralSources::forget_looks(Known& known, LegId leg) { known.last_looks.erase(leg); }
 
 // A source is asked for its look once nothing more of the object is left to be asked for: it answers with the
 // digest of the last extent, and not a round trip later. A source that is asked for more afterwards looks
 // again.
 void SeveralSources::ask_early_looks() {
   for (auto& [object, known] : objects_) {
-    if (known.complete || known.object.whole || !planner_.all_asked(object)) continue;
+    if (known.stage != Known::Stage::kComing || known.object.whole || !planner_.all_asked(object)) continue;
     for (auto& [leg, joined] : legs_) {
       if (known.looked.contains(leg) || known.early_looks.contains(leg)) continue;
       if (joined.early_unanswered >= kEarlyLooksMax || !planner_.brings(leg, object)) continue;

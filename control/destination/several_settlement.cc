@@ -13,10 +13,7 @@ bool SeveralSources::settle(ObjectId object) {
   if (found == objects_.end() || !found->second.object.listed || legs_.empty()) return false;
   Known& known = found->second;
   // One source alone has brought all: there is no other version.
-  const LegId only = legs_.begin()->first;
-  const std::vector<recovery::ExtentRun> runs = check_.brought_by(only, object);
-  const bool all = runs.size() == 1 && runs[0].first == ExtentId(0) && runs[0].end == known.counted.end_id();
-  if (legs_.size() == 1 && all && !others_.some) return false;
+  if (legs_.size() == 1 && brought_all(legs_.begin()->first, known) && !others_.some) return false;
   if (known.settlement && known.version) known.settlement->refuse(*known.version);
   known.version.reset();
   known.judged = true;

@@ -39,7 +39,7 @@ void SeveralSources::add(const Object& object, const std::vector<recovery::Range
                object.whole ? parts::Planner::Kind::kWhole : parts::Planner::Kind::kDivisible);
   planner_.holds(object.id, held);
   Known& added = objects_.insert_or_assign(object.id, std::move(known)).first->second;
-  begin_witness(added, held);
+  begin_witness(added);
   if (object.witnessed && added.counted.complete()) complete(added);
 }
 
@@ -52,7 +52,6 @@ void SeveralSources::remove(ObjectId object) {
     if (leg->second.looks_unanswered != 0) --leg->second.looks_unanswered;
   }
   for (auto& [leg, joined] : legs_) drop_early_look(found->second, leg);
-  end_witness(found->second);
   objects_.erase(found);
   planner_.remove(object);
   check_.remove(object);
@@ -75,7 +74,7 @@ void SeveralSources::only_there(ObjectId object, const recovery::ExtentMap& ther
     for (ExtentId at = counted.next_set(run.first); at < run.end; at = counted.next_set(at)) {
       const ExtentId end = counted.next_clear({.first = at, .end = run.end});
       counted.clear(recovery::ExtentRun{.first = at, .end = end});
-      found->second.complete = found->second.told_whole = false;
+      found->second.stage = Known::Stage::kComing;
       found->second.dropped.add({.first = at, .end = end});
       check_.forget(object, {.first = at, .end = end});
       planner_.forgotten(object, {.first = at, .end = end});
@@ -88,7 +87,7 @@ void SeveralSources::lose(ObjectId object, recovery::ExtentRun run) {
   const auto found = objects_.find(object);
   if (found == objects_.end()) return;
   found->second.counted.clear(run);
-  found->second.complete = found->second.told_whole = false;
+  found->second.stage = Known::Stage::kComing;
   planner_.forgotten(object, run);
   drop(found->second, found->second.counted.bytes_of(run));
 }
@@ -197,7 +196,7 @@ bool SeveralSources::said(LegId leg, const ExtentDigests& digests) {
   check_.said(leg, digests.object, first, digests.digests);
   replicas_.said(leg, digests.object, first, digests.digests);
   if (found->second.settlement) found->second.settlement->said(leg, first, digests.digests);
-  said_to_witness(leg, found->second, first, digests.digests);
+  if (found->second.witness) found->second.witness->said(leg, first, digests.digests);
   looked_early(leg, found->second, digests);
   looked(leg, found->second, first, digests.digests.size());
   return true;
@@ -208,11 +207,12 @@ std::string SeveralSources::waiting_for() const {
     if (known.settlement && !known.version)
       return fmt::format("its sources (what each has of {}, since it is not what the list wants)",
                          known.object.shown);
-    if (known.complete && known.last_looks.empty() && !known.told_whole && known.witness)
+    if (known.stage != Known::Stage::kThere) continue;
+    if (known.last_looks.empty() && known.witness)
       return fmt::format("{} (whether it has {} as it came from several)",
                          known.witness->witness() ? "node " + peer_of(*known.witness->witness()) : "a source",
                          known.object.shown);
-    if (known.complete && !known.last_looks.empty())
+    if (!known.last_looks.empty())
       return fmt::format("node {} (a last look at its {})", peer_of(known.last_looks.begin()->first),
                          known.object.shown);
   }
@@ -308,7 +308,7 @@ void SeveralSources::follow_planner() {
     counted.clear(all);
     check_.forget(object, all);
     found->second.begun_by.reset();
-    found->second.complete = found->second.told_whole = false;
+    found->second.stage = Known::Stage::kComing;
     drop(found->second, counted.bytes_of(all));
   }
   for (const parts::Want& want : wants.wants) ask(want.portion, want.withdrawn);

@@ -81,7 +81,7 @@ class SeveralSources {
   // The digest of the whole, as a source has it that did not send all of it; none: each extent has its
   // source's.
   std::optional<uint64_t> witnessed(ObjectId object) const;
-  // What came is not that: who differs, for people.
+  // What to tell people when it is not the digest of what came.
   std::string not_witnessed(ObjectId object) const;
 
   // ---- what is listed (several_settlement.cc) ----
@@ -145,8 +145,12 @@ class SeveralSources {
     std::map<LegId, EarlyLook> early_looks;  // unanswered
     std::set<LegId> looked;                  // since they were asked for something of it last
     std::optional<parts::Witness> witness;
-    bool complete = false;
-    bool told_whole = false;
+    enum class Stage : uint8_t {
+      kComing,
+      kThere,  // all of it; last looks and the witness are waited for
+      kTold,   // Actions::whole
+    };
+    Stage stage = Stage::kComing;
     std::optional<parts::Settlement> settlement;  // its sources differ, and it is listed
     std::optional<LegId> version;                 // that of this leg is being fetched
     bool judged = false;                          // what is there was compared with the list
@@ -158,7 +162,6 @@ class SeveralSources {
     std::deque<ObjectId> looks;  // to be asked for, when others were answered
     uint32_t looks_unanswered = 0;
     uint32_t early_unanswered = 0;
-    uint64_t witness_unanswered = 0;  // extents
     uint64_t rtt_ns = 0;
     parts::Hearing hearing;
   };
@@ -177,15 +180,14 @@ class SeveralSources {
   void drop_early_look(Known& known, LegId leg);
   void looked(LegId leg, Known& known, ExtentId first, size_t digests);
   void forget_looks(Known& known, LegId leg);
-  void tell_whole(Known& known);
   // several_witness.cc
-  void begin_witness(Known& known, const std::vector<recovery::Range>& held);
-  void end_witness(Known& known);
+  void begin_witness(Known& known);
   bool needs_witness(const Known& known) const;
   void choose_witness(Known& known);
+  void ask_witness(Known& known);
   void follow_witnesses();
-  void said_to_witness(LegId leg, Known& known, ExtentId first, const std::vector<uint64_t>& digests);
   void leave_witness(LegId leg);
+  bool brought_all(LegId leg, const Known& known) const;
   void follow_check();
   void follow_planner();
   void follow_replicas();

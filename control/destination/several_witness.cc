@@ -1,5 +1,4 @@
-// What came of an object from several sources is what one of them has: it says so before the object gets its
-// name.
+// Before an object that several sources have sent gets its name, one source says the digest of all of it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -16,13 +15,12 @@ constexpr uint64_t kWitnessUnansweredMax = 16;
 
 }  // namespace
 
-void SeveralSources::begin_witness(Known& known, const std::vector<recovery::Range>& held) {
+void SeveralSources::begin_witness(Known& known) {
   if (!known.object.witnessed || known.counted.extents() < 2) return;
   const recovery::Layout layout{
       .size_bytes = known.object.size_bytes, .extent_bytes = extent_bytes_, .crc_kind = crc_kind_};
   known.witness.emplace(known.object.id, layout, known.object.holes);
-  recovery::ExtentMap there(layout);
-  for (const recovery::Range& range : held) there.set(there.whole_in(range));
+  recovery::ExtentMap there = known.counted;
   for (const recovery::Range& hole : known.object.holes) there.clear(there.whole_in(hole));
   for (ExtentId at = there.next_set(ExtentId(0)); at < there.end_id(); at = there.next_set(at)) {
     const ExtentId end = there.next_clear({.first = at, .end = there.end_id()});
@@ -31,22 +29,16 @@ void SeveralSources::begin_witness(Known& known, const std::vector<recovery::Ran
   }
 }
 
-// Its questions are no longer of any object.
-void SeveralSources::end_witness(Known& known) {
-  if (!known.witness || !known.witness->witness()) return;
-  const auto leg = legs_.find(*known.witness->witness());
-  if (leg != legs_.end())
-    leg->second.witness_unanswered -= std::min(leg->second.witness_unanswered, known.witness->unanswered());
-  known.witness->leave(*known.witness->witness());
+bool SeveralSources::brought_all(LegId leg, const Known& known) const {
+  const std::vector<recovery::ExtentRun> runs = check_.brought_by(leg, known.object.id);
+  return runs.size() == 1 && runs[0].first == ExtentId(0) && runs[0].end == known.counted.end_id();
 }
 
 // One source that has brought all of it has said the digest of each extent, and looked again at its end.
 bool SeveralSources::needs_witness(const Known& known) const {
   if (!known.witness || !known.witness->needed()) return false;
-  return !known.complete || !std::ranges::any_of(legs_, [&](const auto& leg) {
-    const std::vector<recovery::ExtentRun> runs = check_.brought_by(leg.first, known.object.id);
-    return runs.size() == 1 && runs[0].first == ExtentId(0) && runs[0].end == known.counted.end_id();
-  });
+  return known.stage == Known::Stage::kComing ||
+         !std::ranges::any_of(legs_, [&](const auto& leg) { return brought_all(leg.first, known); });
 }
 
 // The fastest: it has most of the object to say in any case.
@@ -61,42 +53,39 @@ void SeveralSources::choose_witness(Known& known) {
   if (best) known.witness->choose(*best);
 }
 
+// The only place that calls an object whole.
 void SeveralSources::follow_witnesses() {
   for (auto& [object, known] : objects_) {
-    const bool needed = !known.told_whole && needs_witness(known);
+    if (known.stage == Known::Stage::kTold) continue;
+    const bool needed = needs_witness(known);
     if (needed && !known.witness->witness()) choose_witness(known);
-    tell_whole(known);  // it may have said all before it was chosen
-    if (!needed || known.told_whole || !known.witness->witness()) continue;
-    // On a new stream it was asked again to send what is there meanwhile, and does not send it.
-    if (known.complete && known.witness->idle() && !known.witness->digest()) known.witness->all_sent();
-    Joined& leg = legs_.at(*known.witness->witness());
-    std::optional<parts::Portion> question =
-        known.witness->take_question(kWitnessUnansweredMax - leg.witness_unanswered);
-    if (!question) continue;
-    for (const recovery::Range& range : question->ranges) {
-      const recovery::ExtentRun run = known.counted.whole_in(range);
-      leg.witness_unanswered += run.end.value() - run.first.value();
+    const bool known_whole = !needed || known.witness->digest();
+    if (known.stage == Known::Stage::kThere && known.last_looks.empty() && known_whole) {
+      known.stage = Known::Stage::kTold;
+      actions_.whole.push_back(object);
+    } else if (needed && known.witness->witness()) {
+      ask_witness(known);
     }
-    actions_.words.push_back(
-        {question->leg, DigestsWanted{.object = object, .ranges = std::move(question->ranges)}});
   }
 }
 
-void SeveralSources::said_to_witness(LegId leg, Known& known, ExtentId first,
-                                     const std::vector<uint64_t>& digests) {
-  if (!known.witness) return;
-  const uint64_t answered = known.witness->said(leg, first, digests);
-  const auto joined = legs_.find(leg);
-  if (joined != legs_.end())
-    joined->second.witness_unanswered -= std::min(joined->second.witness_unanswered, answered);
-  tell_whole(known);
+void SeveralSources::ask_witness(Known& known) {
+  const LegId leg = *known.witness->witness();
+  // On a new stream it was asked again to send what is there meanwhile, and does not send it.
+  if (known.stage == Known::Stage::kThere && known.witness->idle() && !known.witness->digest())
+    known.witness->all_sent();
+  uint64_t unanswered = 0;  // of all objects
+  for (const auto& [object, other] : objects_)
+    if (other.witness && other.witness->witness() == leg) unanswered += other.witness->unanswered();
+  std::optional<parts::Portion> question = known.witness->take_question(kWitnessUnansweredMax - unanswered);
+  if (!question) return;
+  actions_.words.push_back(
+      {leg, DigestsWanted{.object = known.object.id, .ranges = std::move(question->ranges)}});
 }
 
 void SeveralSources::leave_witness(LegId leg) {
   for (auto& [object, known] : objects_)
     if (known.witness) known.witness->leave(leg);
-  const auto joined = legs_.find(leg);
-  if (joined != legs_.end()) joined->second.witness_unanswered = 0;
 }
 
 std::optional<uint64_t> SeveralSources::witnessed(ObjectId object) const {
@@ -113,7 +102,7 @@ std::string SeveralSources::not_witnessed(ObjectId object) const {
     if (leg == witness || check_.brought_by(leg, object).empty()) continue;
     others += (others.empty() ? " from " : ", ") + joined.peer;
   }
-  // Who had brought what was there before nobody knows.
+  // Nobody knows which sources had brought what was there before.
   return fmt::format(
       "{} at {} differs from what has arrived of it already{}: nothing was stored; compare the files of the "
       "nodes with "

@@ -180,7 +180,7 @@ TEST_F(SourcesWitnessTest, OneExtentThatDiffersIsSeen) {
     ASSERT_TRUE(whole_) << differing;
     const uint64_t said = several_.witnessed(kWitnessed).value_or(0);
     EXPECT_TRUE(said == digest_of(LegId(0)) || said == digest_of(LegId(1)));
-    // What is stored is that of the witness, or it is seen that it is not.
+    // The witness has what is stored, or the difference is seen.
     if (said != stored_.digest()) ++seen;
   }
   EXPECT_GE(seen, 1U) << "some came from the source that is not the witness";

@@ -10,9 +10,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "control/exports/holes.h"
 #include "dataplane/base/check.h"
+#include "dataplane/base/page_cache.h"
 #include "dataplane/base/progress.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/adler32.h"
@@ -76,13 +78,6 @@ struct Summed {
   uint64_t bytes = 0;
 };
 
-// Some file systems take O_DIRECT and then refuse each read (minix), as storage/ring.cc finds them. False: it
-// was not direct.
-bool stop_direct(int fd) {
-  const int flags = ::fcntl(fd, F_GETFL);
-  return flags >= 0 && (flags & O_DIRECT) != 0 && ::fcntl(fd, F_SETFL, flags & ~O_DIRECT) == 0;
-}
-
 template <typename Sum>
 Result<Summed<Sum>> read_part(int fd, uint64_t offset, uint64_t length, uint64_t data_bytes_most,
                               const ReadProgress& progress, Sum sum) {
@@ -94,6 +89,7 @@ Result<Summed<Sum>> read_part(int fd, uint64_t offset, uint64_t length, uint64_t
   const Error cancelled{ErrorCode::kCancelled, "was not read to its end"};
   const uint64_t end = offset + length;
   uint64_t at = offset;
+  bool cached = false;
   for (uint64_t read_bytes = 0; at < end && read_bytes < data_bytes_most;) {
     base::note_progress();
     // A hole of any length is read at once.
@@ -109,7 +105,8 @@ Result<Summed<Sum>> read_part(int fd, uint64_t offset, uint64_t length, uint64_t
     const uint64_t skew = at % kAlignment;  // after a short read
     const size_t wanted = std::min(size, aligned(skew + end - at));
     const ssize_t n = ::pread(fd, buffer.get(), wanted, static_cast<off_t>(at - skew));
-    if (n < 0 && (errno == EINTR || (errno == EINVAL && stop_direct(fd)))) continue;
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EINVAL && !std::exchange(cached, true) && base::go_through_page_cache(fd)) continue;
     if (n < 0 || static_cast<uint64_t>(n) <= skew) {
       return Error{ErrorCode::kStorage, fmt::format("reading at byte {} failed: {}: check the disk", at,
                                                     n < 0 ? std::strerror(errno) : "it ends early")};

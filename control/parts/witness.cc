@@ -7,7 +7,7 @@
 namespace sluice::parts {
 
 Witness::Witness(ObjectId object, const recovery::Layout& layout, std::vector<Range> holes)
-    : object_(object), layout_(layout), map_(layout), holes_(std::move(holes)) {}
+    : object_(object), layout_(layout), holes_(std::move(holes)) {}
 
 Witness::Source& Witness::source(LegId leg) {
   const auto [at, is_new] = sources_.try_emplace(leg);
@@ -45,9 +45,8 @@ void Witness::all_sent() {
   for (const ExtentRun& run : named_.all()) ask_for(sources_.at(*witness_), run);
 }
 
-uint64_t Witness::said(LegId leg, ExtentId first, std::span<const uint64_t> digests) {
+void Witness::said(LegId leg, ExtentId first, std::span<const uint64_t> digests) {
   Source& its = source(leg);
-  uint64_t answered = 0;
   for (size_t index = 0; index < digests.size(); ++index) {
     const ExtentId extent = first.plus(index);
     if (!its.said.map().is_set(extent)) (void)its.said.add(extent, digests[index]);
@@ -55,10 +54,8 @@ uint64_t Witness::said(LegId leg, ExtentId first, std::span<const uint64_t> dige
     due_.remove(run_of(extent));
     if (!asked_.contains(extent)) continue;
     asked_.remove(run_of(extent));
-    ++answered;
+    ++answers_;
   }
-  answers_ += answered;
-  return answered;
 }
 
 void Witness::choose(LegId leg) {
@@ -79,6 +76,7 @@ void Witness::leave(LegId leg) {
 
 std::optional<Portion> Witness::take_question(uint64_t extents_most) {
   if (!witness_ || due_.empty() || extents_most == 0) return std::nullopt;
+  const ExtentMap& layout = sources_.at(*witness_).said.map();
   Portion question{.leg = *witness_, .object = object_, .ranges = {}};
   while (!due_.empty() && extents_most != 0) {
     ExtentRun run = due_.first();
@@ -86,7 +84,7 @@ std::optional<Portion> Witness::take_question(uint64_t extents_most) {
     extents_most -= run.end.value() - run.first.value();
     due_.remove(run);
     asked_.add(run);
-    question.ranges.push_back(map_.bytes_of(run));
+    question.ranges.push_back(layout.bytes_of(run));
   }
   return question;
 }

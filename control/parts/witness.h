@@ -32,8 +32,8 @@ class Witness {
   // This is there, and nobody knows who brought it.
   void held(ExtentRun extents);
   void asked(LegId leg, ExtentRun extents);  // to send them
-  // ExtentDigests of any kind; the first word counts. Returns how many of the witness's questions it answers.
-  uint64_t said(LegId leg, ExtentId first, std::span<const uint64_t> digests);
+  // ExtentDigests of any kind; the first word counts.
+  void said(LegId leg, ExtentId first, std::span<const uint64_t> digests);
 
   // Something is held, or several legs were asked for some of it.
   bool needed() const { return held_ || senders_.size() > 1; }
@@ -43,9 +43,9 @@ class Witness {
   void choose(LegId leg);
   // All of it is there: nobody sends any more of it.
   void all_sent();
-  // It is gone, or its stream is: what it was asked is forgotten. What it has said stays true of its file.
+  // The leg is gone, or its stream is: what it was asked is forgotten. Its answers still count.
   void leave(LegId leg);
-  // What the witness is to be asked next, so many extents at most (DigestsWanted).
+  // The next question to the witness (DigestsWanted), of at most so many extents.
   std::optional<Portion> take_question(uint64_t extents_most);
   // Of the whole as the witness has it; none: it has not said all.
   std::optional<uint64_t> digest() const;
@@ -63,7 +63,6 @@ class Witness {
 
   ObjectId object_;
   recovery::Layout layout_;
-  ExtentMap map_;  // only the layout
   std::vector<Range> holes_;
   bool held_ = false;
   std::set<LegId> senders_;

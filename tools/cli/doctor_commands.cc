@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "control/client/requests.h"
+#include "control/identity/identity.h"
 #include "control/proto/session_state.h"
 #include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
@@ -144,8 +145,8 @@ void probe_path(api::Client& client, doctor::PeerLook* look) {
 doctor::PeerLook look_at_peer(const std::filesystem::path& directory, const std::string& peer) {
   doctor::PeerLook look{.name = peer};
   const auto client = connect_to_node(directory);
-  std::error_code ignored;
-  const bool pinned = std::filesystem::exists(directory / "trusted" / (peer + ".pem"), ignored);
+  const auto found = identity::find_peer(directory, peer);
+  const bool pinned = found || found.error().code != ErrorCode::kPeerUntrusted;
   const auto give_up = [&look, pinned](const Error& error) {
     look.problem = error.message;
     look.remedy = remedy_of(error.code, look.name, pinned);
