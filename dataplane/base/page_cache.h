@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file that was opened with O_DIRECT goes through the page cache from now on. Some file systems take the
-// flag and then refuse each read and write with EINVAL. SPDX-License-Identifier: Apache-2.0
+// flag and then refuse each read and write with EINVAL.
 #pragma once
 
 #include <fcntl.h>
