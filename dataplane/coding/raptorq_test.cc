@@ -116,16 +116,82 @@ TEST(RaptorQ, RefusesWhatIsNoPartOfABlock) {
   EXPECT_EQ(RaptorQ::make(RaptorQ::kSourceSymbolsMax + 1), nullptr);
 }
 
-// All that a call allocates lies in its arena, and the arena is not much larger than that.
+// As many as the crate makes at once are the same symbols as few at a time.
+TEST(RaptorQ, MakesFewSymbolsAsTheCrateMakesMany) {
+  std::mt19937_64 random(7);
+  for (const uint32_t k : {1U, 2U, 10U, 64U, 205U, 256U}) {
+    const auto code = RaptorQ::make(k);
+    for (const uint32_t chunks : {k, (k + 1) / 2}) {
+      const SymbolsForTest source = random_symbols(random, chunks, 1160);
+      const auto many = repair_of(*code, source, 0, 270).bytes;
+      for (uint32_t first = 0; first < many.size();) {
+        const uint32_t count =
+            std::min(1 + first % RaptorQ::kFewMax, static_cast<uint32_t>(many.size()) - first);
+        const auto few = repair_of(*code, source, first, count).bytes;
+        ASSERT_TRUE(std::equal(few.begin(), few.end(), many.begin() + first))
+            << "K " << k << ", " << chunks << " chunks, from " << first;
+        first += count;
+      }
+    }
+  }
+}
+
+// The symbols of a second attempt have high numbers.
+TEST(RaptorQ, BringsBackFewByWhateverNumbers) {
+  std::mt19937_64 random(8);
+  const auto code = RaptorQ::make(64);
+  const SymbolsForTest source = random_symbols(random, 64, 1400);
+  const SymbolsForTest repair = repair_of(*code, source, 250, 12);
+  const std::vector<uint32_t> missing{0, 17, 63};
+  for (const std::vector<uint32_t>& used :
+       {std::vector<uint32_t>{0, 1, 2, 3}, {4, 6, 5, 3}, {8, 9, 10, 11}}) {
+    SymbolsForTest damaged(source);
+    for (const uint32_t i : missing) std::fill(damaged.bytes[i].begin(), damaged.bytes[i].end(), 0xEE);
+    std::vector<RepairSymbol> here;
+    for (const uint32_t i : used) here.push_back({.id = 250 + i, .bytes = repair.places[i]});
+    AlignedBytes arena(code->arena_bytes(1400, static_cast<uint32_t>(here.size())));
+    EXPECT_EQ(
+        code->decode({.source = damaged.places, .symbol_bytes = 1400, .missing = missing, .repair = here},
+                     arena.span()),
+        Coded::kYes);
+    EXPECT_EQ(damaged.bytes, source.bytes);
+  }
+}
+
+// Some repair symbols say no more than others about what is missing. Then one more is needed, and helps.
+TEST(RaptorQ, SaysSoWhereFewDoNotSuffice) {
+  std::mt19937_64 random(9);
+  const auto code = RaptorQ::make(10);
+  const SymbolsForTest source = random_symbols(random, 10, 64);
+  const SymbolsForTest repair = repair_of(*code, source, 0, 200);
+  uint32_t seen = 0;
+  for (uint32_t first = 0; first + 3 <= 200; ++first) {
+    for (uint32_t other = 1; other < 10; ++other) {
+      const std::vector<uint32_t> missing{0, other};
+      SymbolsForTest damaged(source);
+      if (decode_for_test(*code, &damaged, missing, repair, numbers(first, 2)) == Coded::kYes) {
+        ASSERT_EQ(damaged.bytes, source.bytes);
+        continue;
+      }
+      ++seen;
+      if (decode_for_test(*code, &damaged, missing, repair, numbers(first, 3)) == Coded::kYes)
+        ASSERT_EQ(damaged.bytes, source.bytes);
+    }
+  }
+  EXPECT_GT(seen, 0U);
+  EXPECT_LT(seen, 200U * 9 / 10);
+}
+
+// All that a call of the crate allocates lies in its arena, and the arena is not much larger than that.
 TEST(RaptorQ, NeedsNoMemoryBesideItsArena) {
   std::mt19937_64 random(5);
-  for (const uint32_t k : {10U, 63U, 64U, 128U, 250U, 256U}) {
+  for (const uint32_t k : {63U, 64U, 128U, 250U, 256U}) {
     const auto code = RaptorQ::make(k);
     for (const uint32_t symbol_bytes : {256U, 1400U, 8192U}) {
       const SymbolsForTest source = random_symbols(random, k, symbol_bytes);
       const SymbolsForTest repair = repair_of(*code, source, 0, k + 8);
       EXPECT_EQ(RaptorQ::last_use().missed, 0U) << "K " << k << ", T " << symbol_bytes;
-      for (const uint32_t lost : {1U, k / 10 + 1, k / 2, k}) {
+      for (const uint32_t lost : {RaptorQ::kFewMax + 1, k / 2, k}) {
         SymbolsForTest damaged(source);
         const Coded coded =
             decode_for_test(*code, &damaged, random_choice(random, k, lost), repair, numbers(0, lost + 4));
@@ -148,7 +214,7 @@ TEST(RaptorQ, GoesOnWhenItsArenaIsFull) {
   std::fill(damaged.bytes[5].begin(), damaged.bytes[5].end(), 0);
   const std::vector<RepairSymbol> here{{.id = 0, .bytes = repair.places[0]},
                                        {.id = 1, .bytes = repair.places[1]}};
-  AlignedBytes arena(4096);
+  AlignedBytes arena(512);
   const std::vector<uint32_t> missing{5};
   EXPECT_EQ(code->decode({.source = damaged.places, .symbol_bytes = 512, .missing = missing, .repair = here},
                          arena.span()),

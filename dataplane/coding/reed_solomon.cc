@@ -7,16 +7,13 @@
 #include <bitset>
 
 #include "dataplane/base/check.h"
+#include "dataplane/coding/gf_product.h"
 
 namespace sluice::coding {
 namespace {
 
-constexpr uint32_t kTableBytes = 32;  // what ISA-L's documentation asks for, for each coefficient
 constexpr uint32_t kFieldOrder = 255;
 constexpr uint32_t kLineBytes = 64;
-// So many bytes of each symbol at a time. Those of the next strip are fetched meanwhile: no prefetcher of a
-// CPU follows as many streams as a block has symbols.
-constexpr uint32_t kStripBytes = 512;
 
 size_t aligned(size_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
 
@@ -38,8 +35,8 @@ ReedSolomon::ReedSolomon(uint32_t source_symbols) : source_symbols_(source_symbo
 }
 
 size_t ReedSolomon::arena_bytes(uint32_t /*symbol_bytes*/, uint32_t repair_symbols) const {
-  const size_t coefficients = size_t{source_symbols_} * repair_symbols;
-  return aligned(coefficients) + coefficients * kTableBytes;
+  return aligned(size_t{source_symbols_} * repair_symbols) +
+         product_table_bytes(source_symbols_, repair_symbols);
 }
 
 Coded ReedSolomon::encode(const Encoding& encoding, std::span<uint8_t> arena) const {
@@ -138,29 +135,6 @@ void ReedSolomon::plan(std::span<const uint32_t> missing, std::span<const uint8_
     uint8_t* const row = matrix + j * columns.size();
     for (size_t c = 0; c < columns.size(); ++c)
       row[c] = power_[(of_column[c] + of_row - log_[columns[c] ^ y_j]) % kFieldOrder];
-  }
-}
-
-void ReedSolomon::multiply(const Product& product, uint8_t* matrix, uint8_t* tables) {
-  const auto columns = static_cast<int>(product.columns);
-  const auto rows = static_cast<int>(product.rows);
-  ec_init_tables(columns, rows, matrix, tables);
-  uint8_t* in[kShardsMax];
-  uint8_t* out[kShardsMax];
-  std::copy_n(product.in, product.columns, in);
-  std::copy_n(product.out, product.rows, out);
-  for (uint32_t at = 0; at < product.symbol_bytes;) {
-    uint32_t bytes = product.symbol_bytes - at;
-    if (bytes >= kStripBytes + kSymbolBytesMin) bytes = kStripBytes;
-    at += bytes;
-    const uint32_t ahead = std::min(kStripBytes + kSymbolBytesMin, product.symbol_bytes - at);
-    for (uint32_t i = 0; i < product.columns; ++i) {
-      for (uint32_t line = 0; line < ahead; line += kLineBytes)
-        __builtin_prefetch(in[i] + bytes + line, 0, 2);
-    }
-    ec_encode_data(static_cast<int>(bytes), columns, rows, tables, in, out);
-    for (uint32_t i = 0; i < product.columns; ++i) in[i] += bytes;
-    for (uint32_t i = 0; i < product.rows; ++i) out[i] += bytes;
   }
 }
 

@@ -33,17 +33,8 @@ class ReedSolomon final : public BlockCode {
   Coded decode(const Decoding& decoding, std::span<uint8_t> arena) const override;
 
  private:
-  // Rows and columns of what one call multiplies by.
-  struct Product {
-    uint8_t* const* in;
-    uint8_t* const* out;
-    uint32_t columns;
-    uint32_t rows;
-    uint32_t symbol_bytes;
-  };
   void plan(std::span<const uint32_t> missing, std::span<const uint8_t> columns,
             std::span<const uint8_t> repair_points, uint8_t* matrix) const;
-  static void multiply(const Product& product, uint8_t* matrix, uint8_t* tables);
 
   uint32_t source_symbols_;
   std::vector<uint8_t> matrix_;  // a row of K coefficients for each repair symbol
