@@ -24,7 +24,7 @@ void DestinationEnd::check_invariants() const {
     DCHECK(!commits_[object].idle(), "its journal is being told");
   for (const auto& [object, crc] : read_crcs_)
     DCHECK(commits_[object].phase() == CommitPhase::kReadingBack, "it is being read back");
-  DCHECK(!last_due_ || catalog().packed(*last_due_), "links and directories come in a pack");
+  DCHECK(!due_.last || catalog().packed(*due_.last), "links and directories come in a pack");
 }
 
 }  // namespace sluice::transfer

@@ -154,8 +154,8 @@ Status DestinationEnd::named(ObjectId object, Effects& out) {
 }
 
 Status DestinationEnd::last_pack_due(Effects& out) {
-  if (!last_due_ || waits_for_others(*last_due_)) return {};
-  const ObjectId last = *std::exchange(last_due_, std::nullopt);
+  if (!due_.last || waits_for_others(*due_.last)) return {};
+  const ObjectId last = *std::exchange(due_.last, std::nullopt);
   if (failing_.contains(last)) return {};
   return commit(last, CommitEvent::kFinishDue, {}, out);
 }

@@ -172,7 +172,7 @@ void DestinationEnd::settle(Effects& out) {
 void DestinationEnd::attempt_over() {
   pending_.check_none();
   for (const Commit& commit : commits_) CHECK(commit.idle(), "no commit outlives its attempt");
-  last_due_.reset();
+  due_ = {};
   failing_.clear();
   legs_.each_begun([](DestinationLeg& leg) { leg.end(); });
   if (several_) several_->leave_all();
@@ -264,6 +264,10 @@ Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
     receiver_->arrived(legs_.at(event.leg).take_arrived(bytes), now_ns);
   }
   if (several_) tick_source(event.leg, bytes, now_ns);
+  if (!due_.finished.empty()) {
+    if (due_.since_ns == 0) due_.since_ns = now_ns;
+    due_.waits_no_longer = now_ns - due_.since_ns >= kSizesWaitNs;
+  }
   receiver_->tick(now_ns);
   read_unread(out);
   return follow_receiver(out);
@@ -293,27 +297,35 @@ Status DestinationEnd::follow_receiver(Effects& out) {
     });
   }
   for (const ObjectId object : wants.syncs) begin_sync(object, out);
-  for (const ObjectId object : wants.finished) {
-    if (failing_.contains(object)) continue;
-    if (waits_for_others(object)) {
-      last_due_ = object;
-      continue;
-    }
-    // Where nothing is to be read for digests, they are known now.
-    if (const Status fits = to_digest(object) == 0 ? take_digests(object, {}) : Status(); !fits) {
-      if (settle_sources(object, out)) continue;
-      if (Status failed = fail(object, fits.error(), out, catalog::Failure::kNotAsListed); !failed)
-        return failed;
-      continue;
-    }
-    const Status status = commit(object, CommitEvent::kFinishDue, {}, out);
-    if (!status) return status;
+  due_.finished.insert(wants.finished.begin(), wants.finished.end());
+  if (!waits_for_sizes()) {
+    for (const ObjectId object : std::exchange(due_.finished, {}))
+      if (Status status = finish(object, out); !status) return status;
   }
   for (const ObjectId object : wants.differ) {
     if (Status status = found_damaged(object, out); !status) return status;
   }
   if (Status status = last_pack_due(out); !status) return status;
   return sources;
+}
+
+bool DestinationEnd::waits_for_sizes() const {
+  return several_ && several_->some_unheard() && !due_.waits_no_longer && !files_.discards();
+}
+
+// All of it is there, and is what its source has, unless a sync has failed while it waited.
+Status DestinationEnd::finish(ObjectId object, Effects& out) {
+  if (failing_.contains(object) || !receiver_->written(object).complete()) return {};
+  if (waits_for_others(object)) {
+    due_.last = object;
+    return {};
+  }
+  // Where nothing is to be read for digests, they are known now.
+  if (const Status fits = to_digest(object) == 0 ? take_digests(object, {}) : Status(); !fits) {
+    if (settle_sources(object, out)) return {};
+    return fail(object, fits.error(), out, catalog::Failure::kNotAsListed);
+  }
+  return commit(object, CommitEvent::kFinishDue, {}, out);
 }
 
 Error DestinationEnd::differs(ObjectId object) const {
@@ -358,6 +370,7 @@ std::string DestinationEnd::waiting_for(const board::FlowFigures& before, const 
   if (waits_for_list()) return catalog().growing() ? "the peer's list of files" : "creating files";
   if (several_) {
     if (std::string wait = several_->waiting_for(); !wait.empty()) return wait;
+    if (!due_.finished.empty()) return "another source (which files it has)";
   }
   if (bytes_done() == catalog().bytes_total()) return "";
   if (std::string wait = board::neighbour_wait(now, now_ns); !wait.empty()) return wait;

@@ -172,6 +172,8 @@ class DestinationEnd final : public DataEnd {
   void give_up(ObjectId object, const std::vector<catalog::FailedName>& names, Effects& out);
   Message failed_word(ObjectId object) const;
   bool waits_for_others(ObjectId object) const;
+  bool waits_for_sizes() const;
+  Status finish(ObjectId object, Effects& out);
   Error differs(ObjectId object) const;
   Status extent_failed(const board::Event& event, Effects& out);
   void distrust(ObjectId object);
@@ -224,7 +226,15 @@ class DestinationEnd final : public DataEnd {
     std::map<ObjectId, uint64_t> bytes;  // of files that are read for digests, so far
     uint64_t took_ns = 0;
   } digesting_;
-  std::optional<ObjectId> last_due_;  // the last pack, complete before the others were done
+  // Before the first name all sources that can be reached have said their files: one of a broken copy may
+  // have been the first. Nobody waits for one of them for longer than this.
+  static constexpr uint64_t kSizesWaitNs = 5'000'000'000;
+  struct Due {                    // to be given their names
+    std::set<ObjectId> finished;  // before all sources were heard
+    uint64_t since_ns = 0;        // when one was found so; 0: none was
+    bool waits_no_longer = false;
+    std::optional<ObjectId> last;  // the last pack, complete before the others were done
+  } due_;
   std::set<ObjectId> lost_objects_;
   std::deque<TransferOffer> offers_;  // parts of those that were made while another was taken
   LegId offers_on_;                   // the leg on which they came

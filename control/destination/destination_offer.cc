@@ -272,12 +272,13 @@ Status DestinationFiles::check_asked_for(const Wish& wish) const {
 
 Status DestinationFiles::check_same(bool replicas) const {
   const size_t count = first_offered() + offer_.files.size();
-  if (!catalog_.growing() && (count > catalog_.file_count() || offer_.growing)) {
+  const bool more = !catalog_.growing() && (count > catalog_.file_count() || offer_.growing);
+  if (more && !replicas) {
     return Error{ErrorCode::kIntegrity,
                  "the peer offers more files than it had, when it said that these were all: begin another "
                  "session"};
   }
-  bool same = count >= catalog_.file_count() && offer_.part == catalog_.files().begin()->part;
+  bool same = !more && count >= catalog_.file_count() && offer_.part == catalog_.files().begin()->part;
   for (size_t i = 0; same && i < offer_.files.size(); ++i) {
     const OfferedFile& offered = offer_.files[i];
     if (offered.number >= catalog_.file_count()) break;

@@ -262,13 +262,11 @@ void SeveralSources::count(const parts::ExtentCheck::Verdict& verdict) {
   const auto found = objects_.find(verdict.object);
   if (found == objects_.end()) return;
   if (!planner_.arrived(verdict.leg, verdict.object, verdict.extent, now_ns_)) {
-    if (found->second.settlement) {  // of a source that is asked for nothing more of it
-      if (found->second.counted.is_set(verdict.extent)) return;
-      check_.forget(verdict.object, parts::run_of(verdict.extent));
-      return lose(verdict.object, parts::run_of(verdict.extent));
-    }
-    if (!found->second.counted.is_set(verdict.extent))
-      drop(found->second, found->second.counted.range_of(verdict.extent));
+    // Of a pack that another source is asked for by now, or of a source that is asked for nothing more of it.
+    // Whoever is asked may have sent it already, into what is forgotten here: it is asked anew.
+    if (found->second.counted.is_set(verdict.extent)) return;
+    check_.forget(verdict.object, parts::run_of(verdict.extent));
+    lose(verdict.object, parts::run_of(verdict.extent));
     return;
   }
   found->second.counted.set(verdict.extent);

@@ -113,9 +113,12 @@ class SeveralSources {
     bool some = false;          // join soon
     bool faster = false;        // one of these may be faster
     bool faster_calls = false;  // one that is known to be faster still speaks with its peer
+    bool unheard = false;       // one has not said yet which files it has
   };
   // While a faster one may come soon, nobody is asked for the first extents.
   void others_join(Others others) { others_ = others; }
+  // An object that one source has brought may be a broken copy of what the next one has.
+  bool some_unheard() const { return others_.unheard; }
   void written(LegId leg, const board::Event& event);
   bool said(LegId leg, const ExtentDigests& digests);  // false: of extents that there are not
 
@@ -215,9 +218,9 @@ class SeveralSources {
   std::map<LegId, Joined> legs_;
   Actions actions_;
   uint64_t now_ns_ = 0;
-  std::optional<ObjectId> settling_;  // whose sources are asked for all digests
-  uint64_t first_joined_ns_ = 0;      // of those that are there
-  Others others_;
+  std::optional<ObjectId> settling_;   // whose sources are asked for all digests
+  uint64_t first_joined_ns_ = 0;       // of those that are there
+  Others others_ = {.unheard = true};  // until a leg says so
 };
 
 }  // namespace sluice::transfer

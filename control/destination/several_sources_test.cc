@@ -122,6 +122,61 @@ TEST_F(SeveralSourcesTest, TheFirstWaitsForOthersThatAreAboutToJoin) {
   EXPECT_TRUE(asked<Want>(actions, kAlpha).empty());
 }
 
+// The first has sent it, and says its digests only when another was asked for it.
+TEST_F(SeveralSourcesTest, APackThatTwoWereAskedForComesAllTheSame) {
+  for (const uint64_t extents : {1, 3}) {
+    const ObjectId pack(extents);
+    SeveralSources several(kExtentBytes, crc::CrcKind::kCrc64Ecma, 7);
+    uint64_t came[2] = {};
+    for (const LegId leg : {kAlpha, kBeta})
+      several.join({.leg = leg, .peer = "node", .rtt_ns = 1'000'000, .lanes = 1}, now_ns_);
+    several.add({.id = pack, .size_bytes = extents * kExtentBytes, .whole = true, .shown = "a pack"}, {});
+    const auto write = [&](LegId leg, ExtentId extent) {
+      came[leg.value()] += kExtentBytes;
+      several.written(leg, {.kind = board::EventKind::kExtentWritten,
+                            .object = pack.value(),
+                            .offset = extent.value() * kExtentBytes,
+                            .length = kExtentBytes,
+                            .digest = digest_of(extent)});
+    };
+    const auto say = [&](LegId leg, ExtentId extent) {
+      several.said(leg,
+                   {.object = pack, .offset = extent.value() * kExtentBytes, .digests = {digest_of(extent)}});
+    };
+    const auto tick = [&](std::optional<LegId> quiet) {
+      now_ns_ += 10'000'000;
+      for (const LegId leg : {kAlpha, kBeta})
+        several.tick(leg, {.bytes = came[leg.value()], .up = true, .heard_ns = leg == quiet ? 1 : now_ns_},
+                     now_ns_);
+      return several.take_actions();
+    };
+    const std::vector<ExtentId> all = extents_of({{.offset = 0, .length = extents * kExtentBytes}});
+    const SeveralSources::Actions begun = tick(std::nullopt);
+    const LegId first = asked<Want>(begun, kAlpha).empty() ? kBeta : kAlpha;
+    const LegId other = first == kAlpha ? kBeta : kAlpha;
+    ASSERT_EQ(asked<Want>(begun, first), all);
+    for (const ExtentId extent : all) write(first, extent);
+    bool taken_over = false;
+    for (int i = 0; i < 1000 && !taken_over; ++i) taken_over = asked<Want>(tick(first), other) == all;
+    ASSERT_TRUE(taken_over);
+    for (const ExtentId extent : all) say(first, extent);
+    size_t whole = 0;
+    for (int i = 0; i < 1000 && whole == 0; ++i) {
+      const SeveralSources::Actions actions = tick(std::nullopt);
+      ASSERT_FALSE(actions.error) << actions.error->message;
+      whole = actions.whole.size();
+      for (const LegId leg : {kAlpha, kBeta}) {
+        for (const ExtentId extent : asked<Want>(actions, leg)) {
+          write(leg, extent);
+          say(leg, extent);
+        }
+        for (const ExtentId extent : asked<DigestsWanted>(actions, leg)) say(leg, extent);
+      }
+    }
+    EXPECT_EQ(whole, 1U) << extents;
+  }
+}
+
 TEST_F(SeveralSourcesTest, TheFirstDoesNotWaitForLong) {
   add(1);
   join(kAlpha, "alpha");

@@ -226,7 +226,8 @@ void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
   if (job_.destination() != nullptr)
     job_.destination()->others_join({.some = job_.legs.some_join(),
                                      .faster = job_.legs.faster_joins(id_),
-                                     .faster_calls = job_.legs.faster_calls(id_)});
+                                     .faster_calls = job_.legs.faster_calls(id_),
+                                     .unheard = job_.legs.some_unheard()});
   judge_end(end->on(event, now_ns, out), now_ns, out);
 }
 

@@ -64,6 +64,12 @@ bool Siblings::faster_calls(LegId leg) const {
          });
 }
 
+bool Siblings::some_unheard() const {
+  return std::ranges::any_of(legs_, [](const Each& each) {
+    return !each.heard && each.stage >= Stage::kWaits && each.stage <= Stage::kBegins;
+  });
+}
+
 std::vector<LegId> Siblings::in_order() const {
   std::vector<LegId> order;
   for (LegId leg; leg < legs_.end_id(); ++leg) order.push_back(leg);

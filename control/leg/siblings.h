@@ -37,6 +37,7 @@ class Siblings {
   Stage stage(LegId leg) const { return legs_[leg].stage; }
   void set(LegId leg, Stage stage) {
     if (std::exchange(legs_[leg].stage, stage) != stage) ++changes_;
+    if (stage == Stage::kMoves) legs_[leg].heard = true;
   }
   uint64_t changes() const { return changes_; }  // so often some leg came to another stage
 
@@ -53,6 +54,8 @@ class Siblings {
   // One that is known to be faster still speaks with its peer.
   bool faster_calls(LegId leg) const;
   void expect(LegId leg, uint64_t bps) { legs_[leg].expected_bps = bps; }  // 0: not known
+  // One that is on its way has never agreed upon the files.
+  bool some_unheard() const;
   // Those of which most is expected first: they call first, and have their turn first.
   std::vector<LegId> in_order() const;
   bool all_away() const;
@@ -68,6 +71,7 @@ class Siblings {
     const LaneSet* lanes = nullptr;
     Stage stage = Stage::kAway;
     uint64_t expected_bps = 0;
+    bool heard = false;  // in this life of control, it has agreed upon the files
     std::string left_out = {};
   };
   Indexed<LegId, Each> legs_;

@@ -96,6 +96,19 @@ TEST_F(SiblingsTest, OnlyOneIsTheLast) {
   EXPECT_FALSE(siblings_.is_last(kOther));
 }
 
+TEST_F(SiblingsTest, WhoHasMovedDataWasHeard) {
+  come_to(Stage::kAway, Stage::kAway);
+  EXPECT_FALSE(siblings_.some_unheard()) << "nobody is on its way";
+  come_to(Stage::kMoves, Stage::kCalls);
+  EXPECT_TRUE(siblings_.some_unheard());
+  come_to(Stage::kMoves, Stage::kBegins);
+  EXPECT_TRUE(siblings_.some_unheard());
+  come_to(Stage::kMoves, Stage::kMoves);
+  EXPECT_FALSE(siblings_.some_unheard());
+  come_to(Stage::kMoves, Stage::kCalls);
+  EXPECT_FALSE(siblings_.some_unheard()) << "it comes back";
+}
+
 TEST_F(SiblingsTest, CountsWhatChanges) {
   const uint64_t before = siblings_.changes();
   come_to(Stage::kWaits, Stage::kAway);

@@ -120,9 +120,12 @@ bool Planner::arrived(LegId leg, ObjectId id, ExtentId extent, uint64_t now_ns) 
   LegState& state = legs_[leg];
   Object& object = objects_[id];
   const ExtentRun run = run_of(extent);
-  // Another leg may have begun a whole object anew meanwhile.
-  const bool counts = !object.there.is_set(extent) && may(leg, object) &&
-                      (object.kind == Kind::kDivisible || object.first == leg);
+  // Another leg may have begun a whole object anew meanwhile. If it has one extent, all of it came from this
+  // leg.
+  const bool all = object.kind == Kind::kWhole && object.there.extents() == 1;
+  const bool counts = !object.there.is_set(extent) &&
+                      (all ? !is_among(object.closed, leg)
+                           : may(leg, object) && (object.kind == Kind::kDivisible || object.first == leg));
   const uint64_t bytes = object.there.range_of(extent).length;
   state.received -= std::min(state.received, bytes);
   state.unconfirmed_ns = 0;
@@ -134,6 +137,7 @@ bool Planner::arrived(LegId leg, ObjectId id, ExtentId extent, uint64_t now_ns) 
   }
   if (!counts) return false;
   object.begun = true;
+  if (all) object.first = leg;
   count_as_there(id, run, leg);
   return true;
 }

@@ -83,6 +83,8 @@ class SeveralPeers : public testing::Test {
       next.push_back(FlowsReleased{given->leg});
     } else if (std::holds_alternative<ReleaseFiles>(effect)) {
       next.push_back(FilesReleased{});
+    } else if (std::holds_alternative<FinishObject>(effect)) {
+      finishes_ = true;
     } else if (const auto* open = std::get_if<OpenObject>(&effect)) {
       next.push_back(ObjectOpened{.object = open->object, .status = {}});
     }
@@ -105,6 +107,10 @@ class SeveralPeers : public testing::Test {
         post(Received{.leg = leg, .message = word});
       }
   }
+  void tick(LegId leg) {
+    const board::FlowSlot* const lanes[] = {&flow_};
+    post(Tick{.leg = leg, .lanes = lanes});
+  }
   LegPhase phase(LegId leg) const { return transfer_->leg(leg).phase(); }
   HandshakePhase handshake(LegId leg) const { return transfer_->leg(leg).handshake_phase(); }
 
@@ -117,6 +123,8 @@ class SeveralPeers : public testing::Test {
   std::set<LegId> unanswered_;  // of these calls
   std::map<LegId, std::vector<Message>> said_;
   std::vector<catalog::File> created_;
+  bool finishes_ = false;  // some file, to give it its name
+  board::FlowSlot flow_;   // nothing happens on it
 };
 
 TEST_F(SeveralPeers, AllAreCalledAtOnce) { EXPECT_EQ(called_, (std::vector{kAlpha, kBeta, kGamma})); }
@@ -173,6 +181,46 @@ TEST_F(SeveralPeers, WhoLacksTheFileIsDoneWithout) {
   EXPECT_EQ(phase(kAlpha), LegPhase::kMoving);
   EXPECT_NE(transfer_->view(now_ns_).legs[kBeta.value()].error.find("no such file"), std::string::npos);
   EXPECT_EQ(transfer_->view(now_ns_).legs[kAlpha.value()].error, "");
+}
+
+// One source may be done with an empty or short copy before another was heard.
+TEST_F(SeveralPeers, NothingGetsItsNameBeforeAllHaveSaidWhichFilesTheyHave) {
+  answers(kGamma, 0);
+  files_are_made();
+  tick(kGamma);
+  EXPECT_FALSE(finishes_);
+  answers(kAlpha, 0);
+  tick(kGamma);
+  EXPECT_FALSE(finishes_) << "beta was not heard";
+  answers(kBeta, kExtent);
+  EXPECT_FALSE(finishes_);
+  ASSERT_TRUE(transfer_->error());
+  EXPECT_EQ(transfer_->error()->code, ErrorCode::kIntegrity);
+}
+
+TEST_F(SeveralPeers, WhoIsRefusedIsNotWaitedFor) {
+  answers(kGamma, 0);
+  files_are_made();
+  answers(kAlpha, 0);
+  tick(kGamma);
+  answers(kBeta, 0, [](Message& word) {
+    if (std::holds_alternative<TransferOffer>(word)) word = failure_of({ErrorCode::kUsage, "no such file"});
+  });
+  tick(kGamma);
+  EXPECT_TRUE(finishes_);
+}
+
+TEST_F(SeveralPeers, WhoDoesNotAnswerIsNotWaitedForForLong) {
+  answers(kGamma, 0);
+  files_are_made();
+  uint64_t waited_s = 0;
+  for (; !finishes_ && waited_s < 20; ++waited_s) {
+    now_ns_ += kSecondNs;
+    tick(kGamma);
+  }
+  EXPECT_TRUE(finishes_);
+  EXPECT_GE(waited_s, 5U);
+  EXPECT_LE(waited_s, 7U);
 }
 
 // Its files are in the making, and belong to an attempt that nobody goes on with.
