@@ -154,7 +154,7 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
   if (role == transfer::Role::kSource) {
     runtime::ListReader::What what = what_to_read(*services, wishes);
     // What is to have a deadline is judged by its size: then all of it is looked for first.
-    const bool whole = options->deadline_unix_ns != 0;
+    const bool whole = options->deadline_unix_ns != 0 && options->deadline_policy != deadline::Policy::kEnd;
     async::KeyedPart part = services->part(services->lists_pool, *what.exports,
                                            runtime::export_key(*what.exports, wishes.sources));
     Result<gather::OpenSources> opened =
@@ -264,7 +264,7 @@ void Starter::close_sources(const std::string& peer, const transfer::Request& re
 Status Starter::check_deadline(transfer::Role role, const std::string& peer,
                                const transfer::Request& request) const {
   const transfer::Options& options = request.options;
-  if (options.deadline_unix_ns == 0) return {};
+  if (options.deadline_unix_ns == 0 || options.deadline_policy == deadline::Policy::kEnd) return {};
   const int64_t now_unix_ns = async::unix_ns();
   const deadline::Load load = transfer::load_of(request, peer, role);
   const deadline::Question question = transfer::foresee(

@@ -163,7 +163,7 @@ std::optional<Error> Pace::look(const Sight& sight, uint64_t now_ns, Effects& ou
     deadline_ns_ = left_ns > 0 ? now_ns + static_cast<uint64_t>(left_ns) : UINT64_MAX;
   }
   reserved_bps_ = 0;
-  if (deadline_unix_ns_ != 0 && left_s > 0 && sight.size_known)
+  if (deadline_unix_ns_ != 0 && policy_ != Policy::kEnd && left_s > 0 && sight.size_known)
     reserved_bps_ = kReserve * 8 * static_cast<double>(sight.load.bytes_left) / left_s;
   if (stage_ == Stage::kAway || !sight.size_known) {
     if (std::exchange(listed_, false)) outlook_->remove(id_);
@@ -186,14 +186,17 @@ std::optional<Error> Pace::judge(const Sight& sight, uint64_t now_ns, Effects& o
   if (left_s <= 0) {
     if (std::exchange(passed_, true)) return std::nullopt;
     const std::string what = fmt::format("the deadline {} is over", base::utc_text(deadline_unix_ns_));
-    if (policy_ != Policy::kStop) {
+    if (policy_ != Policy::kStop && policy_ != Policy::kEnd) {
       out.log(LogLevel::kWarn, what + ": the session goes on and will be late");
       return std::nullopt;
     }
-    return Error{ErrorCode::kDeadline, what +
-                                           ", as --deadline-policy stop has it the session ends: begin it "
-                                           "again with a later one"};
+    return Error{
+        ErrorCode::kDeadline,
+        fmt::format("{}, as --deadline-policy {} has it the session ends: begin it again with a later "
+                    "one",
+                    what, policy_ == Policy::kEnd ? "end" : "stop")};
   }
+  if (policy_ == Policy::kEnd) return std::nullopt;
   if (!sight.size_known || stage_ == Stage::kAway) return std::nullopt;
   if (admission_ != DeadlineAdmission::kNone) {
     say_chance(sight, now_ns, out);
@@ -248,7 +251,8 @@ std::optional<DeadlineView> Pace::view(const Sight& sight, uint64_t now_ns) cons
     view.state = DeadlineState::kLate;
     view.late_ns = static_cast<uint64_t>(sight.unix_now_ns - deadline_unix_ns_);
   }
-  const std::optional<Prospect> prospect = this->prospect(sight, now_ns);
+  const std::optional<Prospect> prospect =
+      policy_ == Policy::kEnd ? std::nullopt : this->prospect(sight, now_ns);
   if (!prospect) return view;
   view.chance = prospect->chance;
   if (prospect->ends_s && *prospect->ends_s < kYearsS)

@@ -128,6 +128,16 @@ TEST(Deadline, StopsASessionWhereverItIs) {
   }
 }
 
+TEST(Deadline, ThatOnlyEndsIsNeverJudged) {
+  const auto world = moving(with_deadline(source(), 100, Policy::kEnd));  // 8.6 Gbit at 1 Mbit/s
+  move(*world, 90, kMbit);
+  EXPECT_FALSE(world->error());
+  EXPECT_EQ(world->count(Entry::kJudged), 0U);
+  EXPECT_FALSE(deadline_view(*world).chance);
+  move(*world, 20, kMbit);
+  EXPECT_EQ(world->error(), ErrorCode::kDeadline);
+}
+
 TEST(Deadline, ASuccessThatCameTooLateIsOneWithAnError) {
   Scene scene = source();
   scene.deadline_s = 50;

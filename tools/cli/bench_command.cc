@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -37,6 +38,7 @@ constexpr double kFastestBps = 800e9;                     // nothing ends before
 constexpr uint64_t kSessionBytesMax = uint64_t{1} << 48;  // of extents of 1 MiB, 625 Gbit/s for an hour
 constexpr uint64_t kDiskBytes = uint64_t{4} << 30;        // of a scratch file, where nobody says
 constexpr double kEndTimeoutS = 30;
+constexpr double kAbandonedS = 300;  // behind its time: nobody looks at this measurement any more
 
 struct BenchFlags {
   std::string peer;
@@ -93,6 +95,17 @@ uint64_t generated(const BenchFlags& flags, uint64_t bytes) {
   return std::min(static_cast<uint64_t>(until_the_end), kSessionBytesMax);
 }
 
+// The node ends the session after so long if this command was killed, which would have ended it.
+void end_by_itself(Way& way, double seconds) {
+  const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
+  std::visit(
+      [&](auto& request) {
+        request.mutable_options()->set_deadline_unix_ns(now.count() + static_cast<int64_t>(seconds * 1e9));
+        request.mutable_options()->set_deadline_policy("end");
+      },
+      way.request);
+}
+
 Result<Way> way_of(const BenchFlags& flags, Direction direction, const Environment& environment) {
   auto bytes = size_of(flags);
   if (!bytes) return bytes.error();
@@ -108,6 +121,7 @@ Result<Way> way_of(const BenchFlags& flags, Direction direction, const Environme
   auto request = transfer_request(direction, transfer, environment.working_directory, nullptr);
   if (!request) return request.error();
   way.request = std::move(*request);
+  if (flags.times.counted_s > 0) end_by_itself(way, flags.times.omit_s + flags.times.counted_s + kAbandonedS);
   if (!flags.to.empty()) way.scratch = std::visit([](const auto& r) { return r.destination(); }, way.request);
   return way;
 }
@@ -304,7 +318,7 @@ Result<int> bench(const Context& context, BenchFlags flags) {
   }
   Canceller canceller(context.environment);
   const Interrupt interrupt([&canceller] { canceller.on_interrupt(); },
-                            static_cast<int>(ErrorCode::kCancelled));
+                            static_cast<int>(ErrorCode::kCancelled), Interrupt::HangUp::kInterrupts);
   auto connected = connect_to_node(context.node_directory());
   if (!connected) return connected.error();
   if (!context.json) context.environment.out << head_text(flags, ways) << std::flush;

@@ -131,6 +131,8 @@ TEST_F(BenchCommand, GoesFromMemoryToMemoryAndEndsTheSession) {
   EXPECT_TRUE(sent->sources(0).starts_with("memory:"));
   EXPECT_EQ(sent->peer() + ":" + sent->destination(), "beta:null:");
   EXPECT_EQ(control_.sessions.sessions.at("s1").state(), api::Session::CANCELLED);
+  EXPECT_EQ(sent->options().deadline_policy(), "end") << "the node ends it if this command is killed";
+  EXPECT_GT(sent->options().deadline_unix_ns(), 0);
 }
 
 TEST_F(BenchCommand, BothWaysHaveIperfsKeys) {

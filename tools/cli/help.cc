@@ -239,7 +239,7 @@ std::string_view exit_meaning(ErrorCode code) {
       {ErrorCode::kStorage, "a read, write or sync failed on a disk, or a directory is not where it was"},
       {ErrorCode::kResources, "a table is full, or a node has no file descriptor or memory left"},
       {ErrorCode::kTooSlow, "slower than --min-rate for a minute"},
-      {ErrorCode::kDeadline, "--deadline cannot be kept, or is over with --deadline-policy stop"},
+      {ErrorCode::kDeadline, "--deadline cannot be kept, or is over with --deadline-policy stop or end"},
       {ErrorCode::kLate, "done and verified, but after --deadline"},
       {ErrorCode::kPartial, "some names did not arrive; all others did, and are verified"},
       {ErrorCode::kQuota, "more than a quota of the other node, or of this one, allows"},

@@ -22,11 +22,12 @@ constexpr std::string_view kLeft =
 
 }  // namespace
 
-Interrupt::Interrupt(std::function<void()> on_first, int exit_code) {
+Interrupt::Interrupt(std::function<void()> on_first, int exit_code, HangUp hang_up) {
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, SIGINT);
   sigaddset(&mask, SIGTERM);
+  if (hang_up == HangUp::kInterrupts) sigaddset(&mask, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &mask, &before_);
   signals_.reset(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
   finished_.reset(::eventfd(0, EFD_CLOEXEC));
