@@ -48,6 +48,8 @@ std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   to.protection = static_cast<wire::Protection>(from.protection());
   to.abilities = peer::abilities_in(from);
   to.peer_queue_datagrams = from.peer_queue_datagrams();
+  to.digests_unanswered =
+      std::clamp(from.digests_unanswered(), transfer::kDigestsUnansweredMin, transfer::kDigestsUnansweredMax);
   return to;
 }
 

@@ -34,6 +34,7 @@ void put(const transfer::Agreement& from, Agreement* to) {
   to->set_protection(static_cast<uint32_t>(from.protection));
   peer::set_abilities(from.abilities, to);
   to->set_peer_queue_datagrams(from.peer_queue_datagrams);
+  to->set_digests_unanswered(from.digests_unanswered);
 }
 
 void put(const transfer::LegRecord& from, Leg* to) {

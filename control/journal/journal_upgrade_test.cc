@@ -194,6 +194,7 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.legs[0].agreement->abilities = {};
   record.legs[0].left_out.clear();
   record.legs[0].agreement->peer_queue_datagrams = 0;
+  record.legs[0].agreement->digests_unanswered = transfer::kDigestsUnansweredMin;
   record.legs[0].agreement->protection = wire::Protection::kCrc;
   record.request->source_bytes = 0;
   record.request->source_paths = {"/export/a", "/export/b"};
@@ -258,6 +259,7 @@ TEST_F(UpgradeTest, ASessionOfTheOtherNodeComesOver) {
   record.legs[0].agreement->abilities = {};
   record.legs[0].left_out.clear();
   record.legs[0].agreement->peer_queue_datagrams = 0;
+  record.legs[0].agreement->digests_unanswered = transfer::kDigestsUnansweredMin;
   EXPECT_TRUE(fields::equal(saved(*journal, "a").record, record));
   // Nothing was agreed upon: it has a peer, and nothing else.
   record = {.id = "b", .role = Role::kSource, .started_unix_ns = 6};

@@ -29,7 +29,7 @@ template <> struct Count<recovery::Block> : Fields<2> {};
 template <> struct Count<selection::Rule> : Fields<2> {};
 template <> struct Count<selection::FilePart> : Fields<5> {};
 template <> struct Count<selection::Selection> : Fields<4> {};
-template <> struct Count<transfer::Agreement> : Fields<19> {};
+template <> struct Count<transfer::Agreement> : Fields<20> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::Granted> : Fields<6> {};
 template <> struct Count<transfer::Ordered> : Fields<4> {};
@@ -72,7 +72,8 @@ inline transfer::Agreement sample_agreement() {
           .chunk_auto = true,
           .protection = wire::Protection::kAes256Gcm,
           .abilities = transfer::AbilitySet::all(),
-          .peer_queue_datagrams = 128};
+          .peer_queue_datagrams = 128,
+          .digests_unanswered = transfer::kDigestsUnansweredMax};
 }
 
 // None is as it is without it.

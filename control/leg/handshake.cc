@@ -176,6 +176,7 @@ Abilities Handshake::abilities(uint64_t now_ns) const {
                  .calls_only = around_.settings.calls_only,
                  .file_part = around_.job.request && selection::is_part(around_.job.request->selection.part),
                  .several_sources = around_.job.several_peers,
+                 .digests_unanswered = around_.settings.digests_unanswered,
                  .protection = around_.settings.protection};
   if (around_.job.role != Role::kSource) return able;
   const rate::PathSizes& sizes = around_.settings.paths->sizes();

@@ -124,12 +124,25 @@ Status check_digests(const Specification& spec, const SpecificationSet& set) {
       "--manifest and --write-manifest, and run sluice verify there");
 }
 
+Status check_learnt(const Specification& spec, const SpecificationSet& set) {
+  if (!spec.learn_address || set.learns_address) return {};
+  return incompatible(
+      "this node only calls ([control] listen = \"none\"), and the peer is too old to learn its address "
+      "from its datagrams: upgrade the peer, or listen");
+}
+
 Status check_demands(const Specification& spec, const SpecificationSet& set) {
   Status status = check_parts(spec, set);
   if (status) status = check_compression(spec.abilities & set.abilities, demands_compression(spec));
   if (status) status = check_echoes(spec, set);
   if (status) status = check_ranges(spec, set);
+  if (status) status = check_learnt(spec, set);
   return status ? check_digests(spec, set) : status;
+}
+
+// An older source says nothing, and one of another kind may say anything.
+uint32_t digests_agreed(uint32_t said) {
+  return std::clamp(said, kDigestsUnansweredMin, kDigestsUnansweredMax);
 }
 
 // Checks in an answer what protects data and what repairs them.
@@ -286,6 +299,8 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
       with_codes_here(spec.abilities & AbilitySet::all(), spec.discard ? 0 : abilities.port.codes);
   if (spec.discard) set.abilities = without_compression(set.abilities);
   if (spec.role != OfferedRole::kDestination) set.abilities.set(Ability::kParts, false);
+  if (set.abilities.has(Ability::kParts))
+    set.digests_unanswered = std::min(abilities.digests_unanswered, kDigestsUnansweredMax);
   set.abilities.set(Ability::kEchoes, echoes);
   if (spec.role != OfferedRole::kSource) set.abilities.set(Ability::kDigests, false);
   if (Status status = check_codes(set.abilities, demands_parity(spec)); !status) return status.error();
@@ -325,12 +340,6 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
   if (Status status = check_demands(spec, set); !status) return status.error();
   if (set.rate_bps == 0 || set.rate_bps > spec.rate_bps_max)
     return incompatible("the peer chose a wrong rate");
-  if (spec.learn_address && !set.learns_address) {
-    return incompatible(
-        "this node only calls ([control] listen = \"none\"), and the peer is too old to learn its address "
-        "from "
-        "its datagrams: upgrade the peer, or listen");
-  }
   Agreement result{.lanes = set.lanes,
                    .chunk_bytes = set.chunk_bytes,
                    .extent_bytes = set.extent_bytes,
@@ -350,7 +359,8 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
                    .chunk_auto = spec.chunk_auto,
                    .protection = static_cast<wire::Protection>(set.protection),
                    .abilities = spec.abilities & set.abilities,
-                   .peer_queue_datagrams = initiator ? set.queue_datagrams : spec.queue_datagrams};
+                   .peer_queue_datagrams = initiator ? set.queue_datagrams : spec.queue_datagrams,
+                   .digests_unanswered = digests_agreed(set.digests_unanswered)};
   // One that is learnt is judged when it comes (lane::FlowChannel).
   const bool learnt = result.reach == board::Reach::kPeerOpens;
   if (const auto problem = address_problem(result.peer_ip, result.local_ip); !learnt && !problem.empty()) {

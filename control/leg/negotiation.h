@@ -22,6 +22,7 @@ struct Abilities {
   bool calls_only = false;       // nothing reaches it but answers
   bool file_part = false;        // the session is about a part of a file, as this node wishes
   bool several_sources = false;  // a destination has them: each sends a part
+  uint32_t digests_unanswered = kDigestsUnansweredMax;         // as a source; 0: it does not say
   wire::Protection protection = wire::Protection::kAes128Gcm;  // the least for data
   // At a source: what the path to the peer carries, and which size was measured to bring most; 0: not known.
   struct Path {

@@ -75,6 +75,7 @@ SpecificationSet any_set(fuzz::Input& input) {
   set.udp_ports = numbers(input);
   set.learns_address = input.flag();
   set.queue_datagrams = static_cast<uint32_t>(input.edge());
+  set.digests_unanswered = static_cast<uint32_t>(input.edge());
   set.abilities = any_abilities(input);
   return set;
 }
@@ -102,6 +103,7 @@ Abilities abilities(fuzz::Input& input, uint8_t host) {
   a.port.rate_bps_max = (form & 4) != 0 ? 10'000'000'000 : 0;
   a.calls_only = (form & 8) != 0;
   a.several_sources = (form & 16) != 0;
+  a.digests_unanswered = input.below(2 * kDigestsUnansweredMax);
   a.port.codes = form >> 4 & board::kCodesKnown;
   return a;
 }
@@ -131,6 +133,9 @@ void check(const Agreement& agreement, const Abilities& a) {
   fuzz::require(agreement.partition_bytes > 0 && agreement.partition_bytes % agreement.extent_bytes == 0,
                 "partitions of whole extents");
   fuzz::require(agreement.rate_bps > 0, "a rate");
+  fuzz::require(agreement.digests_unanswered >= kDigestsUnansweredMin &&
+                    agreement.digests_unanswered <= kDigestsUnansweredMax,
+                "as many questions as a source takes, and a destination has");
   fuzz::require(agreement.crc_kind <= wire::CrcKind::kCrc64Ecma &&
                     (wire::checks(agreement.crc_kind) || agreement.discard),
                 "files are checked");
@@ -193,8 +198,9 @@ void as_initiator(fuzz::Input& input, const Abilities& a) {
   check(*there, other);
   fuzz::require(here->lanes == there->lanes && here->chunk_bytes == there->chunk_bytes &&
                     here->extent_bytes == there->extent_bytes && here->crc_kind == there->crc_kind &&
-                    here->abilities == there->abilities && here->local_ip == there->peer_ip &&
-                    here->peer_ip == there->local_ip &&
+                    here->abilities == there->abilities &&
+                    here->digests_unanswered == there->digests_unanswered &&
+                    here->local_ip == there->peer_ip && here->peer_ip == there->local_ip &&
                     (here->reach == board::Reach::kAgreed) == (there->reach == board::Reach::kAgreed),
                 "and understood alike");
 }

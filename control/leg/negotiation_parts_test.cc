@@ -49,5 +49,22 @@ TEST(NegotiationOfParts, ADestinationThatWasCalledIsAskedForNone) {
   EXPECT_FALSE(agreed->abilities.has(Ability::kParts));
 }
 
+TEST(NegotiationOfParts, TheSourceSaysHowManyDigestsMayBeWantedAtATime) {
+  const Specification spec = wish_for_parts(Role::kDestination, true);
+  SpecificationSet set = *answer(spec, plain_node(2), 64ULL << 20, {48000});
+  EXPECT_EQ(set.digests_unanswered, kDigestsUnansweredMax);
+  struct Number {
+    uint32_t said;
+    uint32_t agreed;
+  };
+  for (const auto& [said, agreed] :
+       {Number{0, 64}, Number{63, 64}, Number{100, 100}, Number{UINT32_MAX, 4096}}) {
+    set.digests_unanswered = said;
+    EXPECT_EQ(agree(spec, set, plain_node(1), true)->digests_unanswered, agreed);
+  }
+  const Specification alone = wish_for_parts(Role::kDestination, false);
+  EXPECT_EQ(answer(alone, plain_node(2), 64ULL << 20, {48000})->digests_unanswered, 0U);
+}
+
 }  // namespace
 }  // namespace sluice::transfer

@@ -65,6 +65,7 @@ void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
   for (const uint32_t port : m.udp_ports) to->add_udp_ports(port);
   to->set_learns_address(m.learns_address);
   to->set_queue_datagrams(m.queue_datagrams);
+  to->set_digests_unanswered(m.digests_unanswered);
   set_abilities(m.abilities, to);
   to->set_protection(static_cast<Protection>(m.protection));
 }
@@ -216,6 +217,7 @@ transfer::SpecificationSet take(const SpecificationSet& m) {
           .learns_address = m.learns_address(),
           .queue_datagrams = m.queue_datagrams(),
           .protection = static_cast<uint32_t>(m.protection()),
+          .digests_unanswered = m.digests_unanswered(),
           .abilities = abilities_in(m)};
 }
 

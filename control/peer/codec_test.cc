@@ -141,6 +141,17 @@ void expect_documented(const std::vector<std::pair<std::string, Message>>& docum
 // docs/WIRE.md 2.1.6.
 TEST(PeerCodec, WordsAboutPartsAreThoseOfTheDocument) {
   const std::vector<std::pair<std::string, Message>> documented = {
+      {"parts, answer", transfer::SpecificationSet{.lanes = 1,
+                                                   .chunk_bytes = 8192,
+                                                   .extent_bytes = 65536,
+                                                   .partition_bytes = 64U << 20,
+                                                   .crc_kind = 2,
+                                                   .rate_bps = 1'000'000'000,
+                                                   .data_ip = {10, 0, 0, 1},
+                                                   .udp_ports = {47000},
+                                                   .protection = 1,
+                                                   .digests_unanswered = 4096,
+                                                   .abilities = {transfer::Ability::kParts}}},
       {"parts, want",
        transfer::Want{.object = ObjectId(2),
                       .ranges = {{.offset = 0, .length = 131072}, {.offset = 19660800, .length = 9}}}},

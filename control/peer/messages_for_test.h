@@ -52,7 +52,7 @@ template <> struct Count<transfer::SessionDone> : Fields<2> {};
 template <> struct Count<transfer::Specification> : Fields<22> {};
 template <> struct Count<transfer::SignedGrant> : Fields<3> {};
 template <> struct Count<transfer::SignedMove> : Fields<3> {};
-template <> struct Count<transfer::SpecificationSet> : Fields<14> {};
+template <> struct Count<transfer::SpecificationSet> : Fields<15> {};
 template <> struct Count<transfer::TransferOffer> : Fields<11> {};
 template <> struct Count<transfer::TransferReady> : Fields<6> {};
 template <> struct Count<transfer::TransferRequest> : Fields<2> {};
@@ -153,6 +153,7 @@ inline std::vector<Message> sample_messages() {
                        .learns_address = true,
                        .queue_datagrams = 512,
                        .protection = 1,
+                       .digests_unanswered = 4096,
                        .abilities = transfer::AbilitySet::all()},
       TransferRequest{
           .source_paths = {"/export/a/"},

@@ -46,9 +46,10 @@ class Sender {
  public:
   struct Options {
     uint64_t partition_bytes = 0;
-    uint64_t short_bytes = 0;    // objects up to this do not wait for a longer one
-    uint64_t lane_rate_bps = 0;  // of each lane; it decides how much is queued there
-    bool obeys_wants = false;    // the same in all attempts
+    uint64_t short_bytes = 0;          // objects up to this do not wait for a longer one
+    uint64_t lane_rate_bps = 0;        // of each lane; it decides how much is queued there
+    bool obeys_wants = false;          // the same in all attempts
+    uint64_t digests_unanswered = 64;  // the peer may ask for so many extents' (want_digests)
   };
   struct SentRange {
     ObjectId object;

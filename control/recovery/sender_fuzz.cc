@@ -159,7 +159,7 @@ void want(World& world, Sender& sender, fuzz::Input& input) {
       break;
     case 3:
       for (const ObjectId each : sender.digest_desk().waiting()) {
-        for (const DigestDesk::Run& run : sender.digest_desk().take(each).runs)
+        for (const DigestDesk::Run& run : sender.digest_desk().take(each, input.flag()).runs)
           fuzz::require(run.first.plus(run.digests.size()) <= sender.ledger(each).map().end_id(),
                         "digests of extents that there are");
       }

@@ -7,7 +7,9 @@
 namespace sluice::recovery {
 namespace {
 
-constexpr uint64_t kDigestsDemandedMax = 64;  // extents without an answer (docs/WIRE.md 2.1.6)
+// Extents that are read at a time: 16 MiB at most. Until they were, one of the few threads for calls into the
+// export is busy, and what is asked for meanwhile waits.
+constexpr uint64_t kReadExtents = 16;
 
 }  // namespace
 
@@ -42,17 +44,17 @@ void Sender::want_no_more(ObjectId id, const std::vector<Range>& ranges) {
   if (objects_.contains(id) && objects_[id].wanted.set_extents() == 0) wanted_.erase(id);
 }
 
+// Looks at no more extents than may be asked for, whatever the message names.
 bool Sender::want_digests(ObjectId id, const std::vector<Range>& ranges, bool last) {
+  const uint64_t most = options_.digests_unanswered;
+  uint64_t unanswered = desk_.demanded();
+  uint64_t named = 0;
   for (const ExtentRun& run : asked_for(id, ranges)) {
-    if (run.end.value() - run.first.value() > kDigestsDemandedMax) return false;
-    for (ExtentId extent = run.first; extent < run.end; ++extent) {
-      if (last) {
-        desk_.demand_last(id, extent);
-      } else {
-        desk_.demand(id, extent);
-      }
-    }
-    if (desk_.demanded() > kDigestsDemandedMax) return false;
+    named += run.end.value() - run.first.value();
+    if (named > most) return false;
+    for (ExtentId extent = run.first; extent < run.end; ++extent)
+      unanswered += (last ? desk_.demand_last(id, extent) : desk_.demand(id, extent)) ? 1 : 0;
+    if (unanswered > most) return false;
     open_for_peer(id);
   }
   return true;
@@ -140,13 +142,16 @@ std::optional<Sender::Part> Sender::take_wanted_part() {
   return std::nullopt;
 }
 
+// First of the object of which the least is to be read: what is compared, and a last look, are a few extents,
+// and do not wait for the many of a large file.
 std::optional<Sender::UnknownRun> Sender::take_unread() {
+  std::optional<ObjectId> least;
   for (const ObjectId id : desk_.unread()) {
-    if (!objects_[id].open) continue;
-    if (const auto run = desk_.take_unread(id, kBlockExtents))
-      return UnknownRun{.object = id, .first = run->first, .end = run->end};
+    if (objects_[id].open && (!least || desk_.unread(id) < desk_.unread(*least))) least = id;
   }
-  return std::nullopt;
+  if (!least) return std::nullopt;
+  const std::optional<ExtentRun> run = desk_.take_unread(*least, kReadExtents);
+  return UnknownRun{.object = *least, .first = run->first, .end = run->end};
 }
 
 }  // namespace sluice::recovery

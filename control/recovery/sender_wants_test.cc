@@ -249,6 +249,43 @@ TEST_F(Obeying, AnObjectIsOpenedWhenSomethingOfItIsAskedFor) {
   EXPECT_TRUE(sender_.to_open().empty());
 }
 
+TEST_F(Obeying, AFewExtentsThatAreToBeReadDoNotWaitForMany) {
+  EXPECT_TRUE(sender_.want_digests(kFirst, {extents(ExtentId(0), 8)}));
+  EXPECT_TRUE(sender_.want_digests(kOther, {extents(ExtentId(3)), extents(ExtentId(7))}));
+  for (const uint64_t extent : {3, 7}) {
+    const auto read = sender_.take_unknown();
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->object, kOther);
+    EXPECT_EQ(read->first, ExtentId(extent));
+  }
+  EXPECT_EQ(sender_.take_unknown()->object, kFirst);
+}
+
+TEST_F(Obeying, WhatIsWantedTwiceCountsOnce) {
+  Sender::Options few = kObeys;
+  few.digests_unanswered = 4;
+  sender_.start_attempt(LegId(), 1, few, 1);
+  begin();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender_.want_digests(kFirst, {extents(ExtentId(0), 3)}));
+  EXPECT_TRUE(sender_.want_digests(kOther, {extents(ExtentId(0))}));
+  EXPECT_FALSE(sender_.want_digests(kOther, {extents(ExtentId(1))}));
+  EXPECT_FALSE(sender_.want_digests(kFirst, std::vector<Range>(5, extents(ExtentId(0)))))
+      << "nor is more looked at";
+}
+
+TEST_F(Obeying, WhatWasReadAndNotSaidAnswersAQuestion) {
+  sender_.want(kFirst, {extents(ExtentId(0), 2)});
+  (void)given();
+  sent(0);
+  EXPECT_TRUE(sender_.want_digests(kFirst, {extents(ExtentId(0), 2)}));
+  sent(1);  // after the question
+  EXPECT_FALSE(sender_.take_unknown());
+  EXPECT_TRUE(sender_.digest_desk().all_read(kFirst));
+  EXPECT_TRUE(sender_.digest_desk().take(kFirst, false).runs.empty()) << "it is demanded";
+  EXPECT_TRUE(sender_.digest_desk().take(kFirst).demanded);
+  EXPECT_EQ(sender_.digest_desk().demanded(), 0U);
+}
+
 TEST_F(Obeying, NothingOfAnObjectThatFailedIsSentOrSaid) {
   sender_.want(kFirst, {extents(ExtentId(0), 8)});
   (void)given();
@@ -268,6 +305,7 @@ TEST_F(Obeying, ASourceWhoseBytesDifferWhenReadAgainHasChanged) {
   sender_.want(kFirst, {extents(ExtentId(0))});
   sent(0, 7);
   (void)sender_.take_actions();
+  EXPECT_EQ(to_say(), std::vector<uint64_t>{0});
   EXPECT_TRUE(sender_.want_digests(kFirst, {extents(ExtentId(0))}));
   ASSERT_TRUE(sender_.take_unknown());
   sender_.reread(kFirst, ExtentId(0), {8});

@@ -64,7 +64,8 @@ inline Sender::Options any_options(const World& world, fuzz::Input& input) {
   return {.partition_bytes = partition_bytes,
           .short_bytes = partition_bytes,
           .lane_rate_bps = input.edge(),
-          .obeys_wants = world.obeys_wants()};
+          .obeys_wants = world.obeys_wants(),
+          .digests_unanswered = 1 + input.below(200)};
 }
 
 inline std::vector<Range> any_ranges(fuzz::Input& input) {

@@ -61,21 +61,25 @@ void SourceEnd::say_digest(ObjectId object, Effects& out) {
       out);
 }
 
-// One block after the other: first extents that the peer has and whose CRC is not known here, then what may
-// have changed.
+// One block after the other: extents whose CRC is not known here, or is asked for, and what may have changed,
+// in turns. So neither waits until all of the other was read.
 void SourceEnd::reread(Effects& out) {
   if (rereading_ || files_.halted()) return;
-  if (const auto next = sender_.take_unknown()) {
-    rereading_ = true;
-    ReadExtents read{.object = next->object, .first = next->first, .ranges = {}};
-    for (ExtentId each = next->first; each < next->end; ++each)
-      read.ranges.push_back(sender_.ledger(next->object).map().range_of(each));
-    return pending_.ask(std::move(read), out);
-  }
-  if (const std::optional<ReadExtents> again = recheck_.next()) {
-    rereading_ = true;
-    pending_.ask(*again, out);
-  }
+  std::optional<ReadExtents> next = recheck_next_ ? recheck_.next() : read_unknown();
+  if (!next) next = recheck_next_ ? read_unknown() : recheck_.next();
+  if (!next) return;
+  rereading_ = true;
+  recheck_next_ = !recheck_.reading();
+  pending_.ask(std::move(*next), out);
+}
+
+std::optional<ReadExtents> SourceEnd::read_unknown() {
+  const auto next = sender_.take_unknown();
+  if (!next) return std::nullopt;
+  ReadExtents read{.object = next->object, .first = next->first, .ranges = {}};
+  for (ExtentId each = next->first; each < next->end; ++each)
+    read.ranges.push_back(sender_.ledger(next->object).map().range_of(each));
+  return read;
 }
 
 Status SourceEnd::on(const ExtentsRead& event, Effects& out) {

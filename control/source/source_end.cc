@@ -28,7 +28,8 @@ recovery::Sender::Options options_of(const Settings& settings, const Agreement& 
   return {.partition_bytes = agreement.partition_bytes,
           .short_bytes = settings.short_bytes,
           .lane_rate_bps = agreement.rate_bps / std::max(1U, agreement.lanes),
-          .obeys_wants = agreement.abilities.has(Ability::kParts)};
+          .obeys_wants = agreement.abilities.has(Ability::kParts),
+          .digests_unanswered = agreement.digests_unanswered};
 }
 
 }  // namespace

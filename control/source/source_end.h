@@ -180,6 +180,7 @@ class SourceEnd final : public DataEnd {
   Error differs(ObjectId object) const;
   Error changed(ObjectId object) const;
   void reread(Effects& out);
+  std::optional<ReadExtents> read_unknown();
   void journal_extents(Effects& out);
   void begin(const Way& way, uint64_t now_ns);
   // On each leg: it is one peer that hears it, by whichever stream comes through.
@@ -197,6 +198,7 @@ class SourceEnd final : public DataEnd {
   struct Looks {  // at objects of which the peer is to hear digests of extents
     std::map<ObjectId, recovery::DigestDesk::Batch> batches;  // under way, with what was read before
     uint64_t due_ns = 0;
+    uint64_t read_again_ns = 0;  // when the last one began for which an object is read again
   } looks_;
   struct List {
     Phase<ListPhase> phase{ListPhase::kEnded};
@@ -219,6 +221,7 @@ class SourceEnd final : public DataEnd {
   Pending pending_;
   bool journalling_ = true;  // or files are not agreed upon yet, and it does not know them
   bool rereading_ = false;
+  bool recheck_next_ = false;
   bool states_known_ = false;  // in this attempt the peer has said what it holds
   bool running_ = false;       // an attempt is
   bool joined_ = false;        // in it a second leg was begun

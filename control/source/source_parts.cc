@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint64_t kGatherNs = 50'000'000;  // digests wait so long for others before a look at their object
 constexpr size_t kGatherMax = 64;           // so many do not wait
+// Where a look reads all again, it is for all that the peer has demanded; but not for longer.
+constexpr uint64_t kGatherToReadNs = 5'000'000'000;
 
 }  // namespace
 
@@ -35,7 +37,7 @@ Status SourceEnd::hear_want(const Want& want, Effects& out) {
 
 Status SourceEnd::hear_digests_wanted(const DigestsWanted& wanted, Effects& out) {
   if (!sender_.want_digests(wanted.object, wanted.ranges, wanted.last))
-    return incompatible("the peer asks for the digests of more than 64 extents at a time");
+    return incompatible("the peer asks for the digests of more extents at a time than was agreed upon");
   open_next(out);
   reread(out);
   return follow_sender(out);
@@ -52,7 +54,13 @@ void SourceEnd::look(uint64_t now_ns, Effects& out) {
     if (looks_.batches.contains(object) ||
         (!due && desk.waiting(object) < kGatherMax && !desk.last_due(object)))
       continue;
-    looks_.batches[object] = desk.take(object);
+    const bool suspect = catalog().files_of(object).front().suspect;
+    const bool demanded =
+        !suspect || desk.all_read(object) || now_ns >= looks_.read_again_ns + kGatherToReadNs;
+    recovery::DigestDesk::Batch batch = desk.take(object, demanded);
+    if (batch.runs.empty()) continue;
+    if (suspect && batch.demanded) looks_.read_again_ns = now_ns;
+    looks_.batches[object] = std::move(batch);
     looks_.due_ns = now_ns + kGatherNs;
     check_source(object, std::nullopt, out);
   }

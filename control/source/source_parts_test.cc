@@ -69,24 +69,31 @@ class InParts : public SendingFixture {
   Status looked(int64_t ctime_ns = 1, uint32_t object = 0) {
     return end_->on(SourceChecked{.object = ObjectId(object), .ctime_ns = ctime_ns}, out_);
   }
-  // Answers what is to be read, as often as something is, and tells which extents that were.
-  std::vector<uint64_t> read_all(uint64_t wrong = 0) {
+  // Answers what is to be read next, and tells which extents that were.
+  std::vector<uint64_t> read_next(uint64_t wrong = 0) {
     std::vector<uint64_t> extents_read;
-    for (auto reads = asked<ReadExtents>(); !reads.empty(); reads = asked<ReadExtents>()) {
-      EXPECT_EQ(reads.size(), 1U) << "one after the other";
-      std::vector<uint64_t> crcs;
-      for (const recovery::Range& range : reads[0].ranges) {
-        uint64_t sum = 0;
-        for (uint64_t at = range.offset; at < range.end(); at += kExtent) {
-          extents_read.push_back(at / kExtent);
-          sum = crc::shift(agreement_.crc_kind, sum, kExtent) ^
-                crc(extents_read.back(), reads[0].object.value());
-        }
-        crcs.push_back(sum ^ wrong);
+    const std::vector<ReadExtents> reads = asked<ReadExtents>();
+    if (reads.empty()) return {};
+    EXPECT_EQ(reads.size(), 1U) << "one after the other";
+    std::vector<uint64_t> crcs;
+    for (const recovery::Range& range : reads[0].ranges) {
+      uint64_t sum = 0;
+      for (uint64_t at = range.offset; at < range.end(); at += kExtent) {
+        extents_read.push_back(at / kExtent);
+        sum =
+            crc::shift(agreement_.crc_kind, sum, kExtent) ^ crc(extents_read.back(), reads[0].object.value());
       }
-      read_ = end_->on(ExtentsRead{.object = reads[0].object, .first = reads[0].first, .crcs = crcs}, out_);
+      crcs.push_back(sum ^ wrong);
     }
+    read_ = end_->on(ExtentsRead{.object = reads[0].object, .first = reads[0].first, .crcs = crcs}, out_);
     return extents_read;
+  }
+  // As often as something is to be read.
+  std::vector<uint64_t> read_all(uint64_t wrong = 0) {
+    std::vector<uint64_t> all;
+    for (auto some = read_next(wrong); !some.empty(); some = read_next(wrong))
+      all.insert(all.end(), some.begin(), some.end());
+    return all;
   }
   // The extents whose digests were said, and rightly.
   std::vector<uint64_t> digests_said(uint32_t object = 0) {
@@ -134,6 +141,15 @@ TEST_F(InParts, WordsOfNoSuchObjectAndTooManyDigestsEndTheAttempt) {
   EXPECT_EQ(hear(ExtentDigests{.object = ObjectId(0)}).error().code, ErrorCode::kIncompatible);
   EXPECT_TRUE(hear(DigestsWanted{.object = ObjectId(0), .ranges = {extents(0, 64)}}));
   EXPECT_EQ(want_digest(0, 64).error().code, ErrorCode::kIncompatible);
+}
+
+TEST_F(InParts, AsManyDigestsMayBeWantedAsWereAgreedUpon) {
+  agreement_.digests_unanswered = 200;
+  begin();
+  for (const uint32_t object : {0U, 1U})
+    EXPECT_TRUE(hear(DigestsWanted{.object = ObjectId(object), .ranges = {extents(0, 100)}}));
+  EXPECT_TRUE(want_digest(1, 99)) << "it is wanted already";
+  EXPECT_EQ(want_digest(2, 0).error().code, ErrorCode::kIncompatible);
 }
 
 TEST_F(InParts, AFileIsOpenedWhenSomethingOfItIsWantedAndClosedWhenItIsDone) {
@@ -264,6 +280,44 @@ TEST_F(InParts, WhatSomebodyMayWriteIsReadAgainWhereThePeerDemandsADigest) {
     EXPECT_EQ(read_all(), (Extents{0, 1}));
     EXPECT_EQ(digests_said(), Extents{1});
   }
+}
+
+// Each look at such a file reads all of it again.
+TEST_F(InParts, OneLookAtWhatSomebodyMayWriteIsForAllThatIsDemanded) {
+  agreement_.digests_unanswered = 200;
+  begin(true);
+  EXPECT_TRUE(want(0, 0, 2));
+  opened(0);
+  sent(0);
+  EXPECT_TRUE(hear(DigestsWanted{.object = ObjectId(0), .ranges = {extents(20, 40)}}));
+  EXPECT_EQ(read_next().size(), 16U) << "a step that is not long";
+  EXPECT_TRUE(tick(50));
+  EXPECT_TRUE(looked());
+  EXPECT_EQ(digests_said(), Extents{0}) << "what is sent does not wait for it";
+  EXPECT_EQ(read_all().size(), 24U);
+  sent(1);
+  EXPECT_TRUE(tick(50));
+  EXPECT_TRUE(looked());
+  EXPECT_EQ(read_all().size(), 42U);
+  EXPECT_EQ(digests_said().size(), 41U);
+}
+
+TEST_F(InParts, ALookAtWhatSomebodyMayWriteDoesNotWaitForLong) {
+  agreement_.digests_unanswered = 200;
+  begin(true);
+  EXPECT_TRUE(hear(DigestsWanted{.object = ObjectId(0), .ranges = {extents(0, 100)}}));
+  opened(0);
+  EXPECT_TRUE(tick(1));
+  EXPECT_EQ(read_next().size(), 16U);
+  EXPECT_TRUE(tick(4'900));
+  EXPECT_TRUE(asked<CheckSource>().empty());
+  EXPECT_TRUE(tick(200));
+  EXPECT_EQ(asked<CheckSource>().size(), 1U);
+  EXPECT_TRUE(looked());
+  // What was demanded since, and what is read again, take turns.
+  EXPECT_EQ(read_next().front(), 16U);
+  EXPECT_EQ(read_next().front(), 0U);
+  EXPECT_EQ(digests_said().size(), 16U);
 }
 
 TEST_F(InParts, OnANewStreamTheWantsOfTheFormerOneAreForgotten) {

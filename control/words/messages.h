@@ -103,8 +103,9 @@ struct SpecificationSet {
   std::vector<uint32_t> udp_ports;
   bool learns_address = false;
   uint32_t queue_datagrams = 0;
-  uint32_t protection = 0;  // wire::Protection: the stricter of both
-  AbilitySet abilities;     // of those that were wanted, the ones that both have
+  uint32_t protection = 0;          // wire::Protection: the stricter of both
+  uint32_t digests_unanswered = 0;  // of an answering source (terms.h); less than the least: the least
+  AbilitySet abilities;             // of those that were wanted, the ones that both have
 };
 
 struct TransferRequest {

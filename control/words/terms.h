@@ -35,6 +35,12 @@ inline constexpr uint64_t kExtentsMax = 1ULL
                                         << 28;  // of one transfer: each costs some bits, if it is no hole
 inline constexpr uint64_t kSessionBytesMax = kExtentsMax * wire::kExtentBytesMax;  // in the longest extents
 inline constexpr uint32_t kExpectedLossPpmMax = 950'000;
+// Extents of DigestsWanted that may be without an answer on one stream (docs/WIRE.md 2.1.6): what each source
+// takes, and what this node takes as a source, and uses as a destination. In extents of 1 MiB the latter are
+// 100 Gbit/s for a round trip of 200 ms and the 50 ms for which a source gathers answers. At the source each
+// costs about 150 bytes.
+inline constexpr uint32_t kDigestsUnansweredMin = 64;
+inline constexpr uint32_t kDigestsUnansweredMax = 4096;
 inline constexpr uint64_t kSecondNs = 1'000'000'000;
 inline constexpr uint64_t kMillisecondNs = 1'000'000;
 
@@ -122,6 +128,7 @@ struct Agreement {
   AbilitySet abilities;  // that both have
   uint32_t peer_queue_datagrams =
       0;  // of a lane that it receives, all lanes together at the worst; 0: not told
+  uint32_t digests_unanswered = kDigestsUnansweredMin;
 
   bool ip4() const { return peer_ip[10] == 0xFF && peer_ip[11] == 0xFF; }
   rate::Terms rate_terms() const {
@@ -141,9 +148,10 @@ struct Settings {
   uint64_t sync_lag_ns = kSecondNs;
   uint64_t connect_timeout_ns = 0;  // nothing of the data ever arrived: it fails; 0: it does not
   uint64_t stall_timeout_ns = 30 * kSecondNs;
-  uint64_t resume_timeout_ns = 86400 * kSecondNs;    // for a peer that this node called
-  uint64_t keep_ns = 7 * 86400 * kSecondNs;          // for one that called, and has not since
-  digests::Mask digests_known = digests::kAllKinds;  // that this node can compute
+  uint64_t resume_timeout_ns = 86400 * kSecondNs;       // for a peer that this node called
+  uint64_t keep_ns = 7 * 86400 * kSecondNs;             // for one that called, and has not since
+  digests::Mask digests_known = digests::kAllKinds;     // that this node can compute
+  uint32_t digests_unanswered = kDigestsUnansweredMax;  // as a source; 0: it says nothing, as an older node
   bool trust_journal = false;  // what it says of unfinished files is not read again after an interruption
   // Objects that are open at the dataplane at a time, and objects of a source opened before their turn. The
   // simulator takes small ones, so that few files reach what thousands do.

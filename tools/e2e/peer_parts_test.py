@@ -26,6 +26,8 @@ def words(name, body):
 
 
 def test_golden_words():
+    answer = words("answer", "specification_set")
+    assert answer.parts and answer.digests_unanswered == 4096
     want = words("want", "want")
     assert (want.object, want.withdrawn) == (2, False)
     assert [(each.offset, each.length) for each in want.ranges] == [(0, 2 * EXTENT), (300 * EXTENT, 9)]
@@ -141,6 +143,40 @@ def test_a_file_that_has_changed_gets_no_digest(two):
     assert not (taker.folder / "file").exists()
 
 
+class Asking(Wanting):
+    """All digests at once, before anything else."""
+
+    def begin(self, goes_on):
+        peer.Destination.begin(self, goes_on)
+        self.said = [{} for _ in self.files]
+        for number, file in enumerate(self.files):
+            self.stream.send("digests_wanted", object=number, ranges=self.ranges(file, range(self.extents_of(file))))
+
+    def on_extent_digests(self, message):
+        file, said = self.files[message.object], self.said[message.object]
+        everything = range(self.extents_of(file))
+        for at, digest in enumerate(message.digests):
+            extent = message.offset // self.terms.extent_bytes + at
+            assert said.setdefault(extent, digest) == digest
+        if len(said) == len(everything) and file.digest is None:
+            file.digest = fold(file, said, self.terms.extent_bytes, self.terms.crc)
+            self.stream.send("want", object=message.object, ranges=self.ranges(file, everything))
+
+
+@pytest.mark.parametrize(("said", "extents", "taken"), [(0, 64, True), (0, 65, False), (100, 100, True), (100, 101, False)])
+def test_a_source_takes_as_many_questions_as_it_said(two, said, extents, taken):
+    taker, giver = two
+    taker.destination, giver.abilities.digests_unanswered = Asking, said
+    (giver.folder / "file").write_bytes(os.urandom(extents * EXTENT))
+    if taken:
+        get(taker, giver, ["file"])
+        assert (giver.folder / "file").read_bytes() == (taker.folder / "file").read_bytes()
+        return
+    with pytest.raises(peer.Failed) as failed:
+        get(taker, giver, ["file"])
+    assert failed.value.code == 15
+
+
 def test_a_source_that_sends_everything_is_not_one_of_several(two):
     taker, giver = two
     taker.destination, giver.abilities.parts = Wanting, False
@@ -167,6 +203,16 @@ def meeting():
 def test_a_node_sends_what_is_wanted(meeting, abilities):
     taker = meeting.peer(destination=Wanting, extent_bytes=EXTENT, **abilities)
     receive(meeting, taker, [make_file(meeting.node, size) for size in (0, 1, 5 * EXTENT + 9, 2 * MIB)])
+
+
+@with_a_node
+def test_a_node_takes_as_many_questions_as_it_says(meeting):
+    class Checking(Asking):
+        def begin(self, goes_on):
+            assert self.terms.digests_unanswered == 4096
+            super().begin(goes_on)
+
+    receive(meeting, meeting.peer(destination=Checking, extent_bytes=EXTENT), [make_file(meeting.node, 200 * EXTENT)])
 
 
 @with_a_node

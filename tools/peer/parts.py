@@ -5,7 +5,6 @@ from .sending_lane import MS
 
 INTEGRITY = 11
 MAX_RANGES = 4096  # and digests, of a message
-MAX_DEMANDED = 64  # extents of which DigestsWanted asks, without an answer
 GATHER_NS, GATHER = 50 * MS, 64
 
 
@@ -50,7 +49,7 @@ class Parts:
     def want_digests(self, message):
         file, extents = self._extents(message)
         self._demanded |= {(message.object, extent) for extent in extents}
-        if len(self._demanded) > MAX_DEMANDED:
+        if len(self._demanded) > self._source.terms.digests_unanswered:
             self._source.stream.fail(INCOMPATIBLE, "the digests of too many extents at a time")
         if message.last:
             self._last |= {(message.object, extent) for extent in extents}

@@ -14,6 +14,7 @@ from .control import INCOMPATIBLE, Failed, Gone, pb
 VERSION = 5
 MIN_EXTENT, MAX_EXTENT = 64 << 10, 1 << 20
 MAX_RANGES = 4096  # of a message
+LEAST_UNANSWERED = 64  # extents of DigestsWanted, of any source (2.1.6)
 
 
 def udp_socket(address, port):
@@ -45,6 +46,7 @@ class Abilities:
     protection: int = keys.AES_128_GCM  # the least
     reed_solomon: bool = False  # the source may send parity (1.12)
     parts: bool = True  # as a source: to send only what is wanted (2.1.6)
+    digests_unanswered: int = 256  # likewise: it takes so many questions at a time; 0: it says nothing
     echoes: bool = True  # as a destination that was called: to reflect them (1.13)
     digests: bool = True  # likewise: to compute those that archives ask for (2.18)
     zstd: bool = False  # compressed extents may travel (1.14)
@@ -79,6 +81,7 @@ class Terms:
     echoes: bool = False
     digests: bool = False
     zstd: bool = False
+    digests_unanswered: int = LEAST_UNANSWERED
 
     @property
     def crc(self):
@@ -255,7 +258,8 @@ class Session:
             self.terms = Terms(agreed.lanes, agreed.chunk_bytes, agreed.extent_bytes, agreed.partition_bytes,
                                agreed.crc_kind, agreed.rate_bps, agreed.data_ip, list(agreed.udp_ports),
                                own.discard, agreed.protection, agreed.reed_solomon, agreed.parts,
-                               zstd=agreed.zstd)  # fmt: skip
+                               zstd=agreed.zstd,
+                               digests_unanswered=max(agreed.digests_unanswered, LEAST_UNANSWERED))  # fmt: skip
         else:
             if self.specification is None:
                 _, self.specification = self.stream.expect("specification")
@@ -310,13 +314,14 @@ class Session:
         asks_digests = asked.digests and own.digests and asked.role == 1
         self.terms = Terms(lanes, chunk // 4 * 4, extent, 16 * extent, kinds[0], min(asked.rate_bps_max, own.rate_bps),
                            theirs[family], list(asked.udp_ports)[:lanes], asked.discard, protection, coded, parts,
-                           echoes, asks_digests, zstd)  # fmt: skip
+                           echoes, asks_digests, zstd, max(own.digests_unanswered, LEAST_UNANSWERED))  # fmt: skip
         self.stream.send("specification_set", lanes=lanes, chunk_bytes=chunk // 4 * 4, extent_bytes=extent,
                          partition_bytes=self.terms.partition_bytes, crc_kind=kinds[0], rate_bps=self.terms.rate_bps,
                          udp_checksum=asked.udp_checksum_needed or family == 1, data_ip=mine[family],
                          udp_ports=own.ports[:lanes], protection=protection, reed_solomon=coded,
                          parity_demanded=asked.parity_demanded and coded, parts=parts, echoes=echoes, digests=asks_digests,
-                         zstd=zstd, compress_demanded=asked.compress_demanded and zstd)  # fmt: skip
+                         zstd=zstd, compress_demanded=asked.compress_demanded and zstd,
+                         digests_unanswered=own.digests_unanswered if parts else 0)  # fmt: skip
 
     # ---- lanes ------------------------------------------------------------------------------------
 
