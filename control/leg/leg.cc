@@ -9,6 +9,19 @@
 #include "dataplane/base/counted.h"
 
 namespace sluice::transfer {
+namespace {
+
+// Of a handshake. A sluice-control that is connected runs; it keeps a new attempt waiting until the last one
+// has let go of its files.
+std::string silence_of(const std::string& peer, bool greeted) {
+  if (greeted) return fmt::format("node {} does not answer any more: see that its sluice-control runs", peer);
+  return fmt::format(
+      "node {0} is connected and does not answer: a file system may hold the session up there; see 'sluice "
+      "session show' at node {0}",
+      peer);
+}
+
+}  // namespace
 
 bool allowed(LegPhase from, LegPhase to) {
   using P = LegPhase;
@@ -238,13 +251,11 @@ void Leg::on(const BoardLost&, uint64_t now_ns, Effects& out) {
 void Leg::advance(uint64_t now_ns, Effects& out) {
   Heartbeat word;
   if (stream_.heartbeat_due(now_ns)) word = watch_.bottleneck().word(job_, lanes_, false, now_ns);
+  const bool greeted = stream_.up();
   if (!stream_.keep_alive(std::move(word), now_ns, out)) {
     stream_.hang_up(now_ns, out);
-    if (phase_ == P::kHandshake) {
-      stop(unreachable(
-               fmt::format("node {} does not answer any more: see that its sluice-control runs", peer_name_)),
-           LastWord::kNone, now_ns, out);
-    }
+    if (phase_ == P::kHandshake)
+      stop(unreachable(silence_of(peer_name_, greeted)), LastWord::kNone, now_ns, out);
   }
   while (step(now_ns, out)) {
   }

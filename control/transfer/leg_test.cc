@@ -160,6 +160,16 @@ TEST(LegStream, APeerThatIsSilentIsHungUpOn) {
   EXPECT_FALSE(world->stream_open());
 }
 
+// Who is connected and has not said hello runs: the remedy is not to start it.
+TEST(LegStream, APeerThatIsSilentBeforeItsHelloIsNotTakenForOneThatDoesNotRun) {
+  World world(source());
+  world.mute = silent("Hello");
+  world.start();
+  world.pass(ControlStream::kGreetingNs + 2 * kSecondNs);
+  EXPECT_TRUE(world.logged("is connected and does not answer: a file system may hold the session up there"));
+  EXPECT_FALSE(world.logged("see that its sluice-control runs"));
+}
+
 TEST(LegStream, AnythingButAHelloOnANewOneIsAnError) {
   const auto world = moving(source());
   world->mute = {"Hello"};

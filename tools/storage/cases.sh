@@ -50,6 +50,7 @@ for kind in $KINDS; do
     trouble)
       squashed
       locks
+      late_locks
       soft 4.2
       soft 3
       stale

@@ -49,6 +49,13 @@ says() {
   grep -q "$2" "$base/said"
 }
 
+# LIMIT_S WHAT ID WORDS: waits until either node says these words; else $why has what they say.
+await_words() {
+  await "$1" "$2" says "$3" "$4" && return
+  why+=": $(grep 'state\|error\|waiting' "$base/said" | tr -s ' \n' ' ' | cut -c1-400)"
+  return 1
+}
+
 # Node b on /mnt/NAME/in.
 on_mount() { # NAME
   stop

@@ -30,6 +30,27 @@ locks() {
   client_end ext4
 }
 
+# A server that has just started gives no new locks for a while. A session waits for one, and says so.
+late_locks() {
+  local id
+  server_stop
+  locks_after 60
+  server_again
+  client 3 ext4
+  on_mount ext4
+  random 1M "$exports/a/f"
+  why=
+  id=$(begin send "$exports/a/f" nodeb:data/late)
+  await_words 30 "the session names what it waits for" "$id" "has let a call wait"
+  judge late_locks_said
+  moves late_locks 60 "$exports/a/f" /srv/ext4/in/late ended "$id"
+  stop
+  client_end ext4
+  server_stop
+  locks_after $locks_s
+  server_again
+}
+
 # A soft mount gives up: calls fail that the server may have done, or does later.
 soft() { # VERSION
   local id in=/srv/ext4/in
@@ -37,10 +58,10 @@ soft() { # VERSION
   on_mount ext4
   random 2M "$exports/a/f"
   why=
-  id=$(begin paced "$exports/a/f" "nodeb:data/s$1")
+  id=$(begin slowly "$exports/a/f" "nodeb:data/s$1")
   await 60 "some of it is there" some_done "$id"
   server_stop
-  await 60 "the session names the server's silence" says "$id" "Input/output error\|does not answer\|let a call wait\|timed out"
+  await_words 60 "the session names the server's silence" "$id" "Input/output error\|does not answer\|let a call wait\|timed out"
   judge "soft_$1_said"
   server_again
   await 60 "the server answers" stat -f "/mnt/ext4"
@@ -82,6 +103,7 @@ clocks() { # HOURS
   judge "clock_$1_sync" "$took"
   moves "clock_$1_get" 60 /srv/ext4/in/t "$exports/a/back/t" get --mkdir nodeb:data/t "$exports/a/back/"
   stop
+  rm -rf /srv/ext4/in/t
   client_end ext4
 }
 
@@ -95,7 +117,7 @@ full() {
   id=$(begin slowly "$exports/a/f" nodeb:data/w)
   await 60 "some of it is there" some_done "$id"
   fill small
-  await 60 "the session says that the disk is full" says "$id" "became full\|[Nn]o space"
+  await_words 60 "the session says that the disk is full" "$id" "became full\|[Nn]o space"
   judge full_said
   rm /srv/small/filler
   sluice_at a session continue "$id" >/dev/null 2>&1
