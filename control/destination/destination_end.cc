@@ -310,7 +310,7 @@ Status DestinationEnd::follow_receiver(Effects& out) {
 }
 
 bool DestinationEnd::waits_for_sizes() const {
-  return several_ && several_->some_unheard() && !due_.waits_no_longer && !files_.discards();
+  return several_ && several_->waits_to_hear() && !due_.waits_no_longer && !files_.discards();
 }
 
 // All of it is there, and is what its source has, unless a sync has failed while it waited.

@@ -226,8 +226,9 @@ class DestinationEnd final : public DataEnd {
     std::map<ObjectId, uint64_t> bytes;  // of files that are read for digests, so far
     uint64_t took_ns = 0;
   } digesting_;
-  // Before the first name all sources that can be reached have said their files: one of a broken copy may
-  // have been the first. Nobody waits for one of them for longer than this.
+  // Before the first name all sources that are near have said their files: one of a broken copy may have been
+  // the first. Nobody waits for one of them for longer than this. Of those that are far none is waited for,
+  // since a small file would come sooner without them.
   static constexpr uint64_t kSizesWaitNs = 5'000'000'000;
   struct Due {                    // to be given their names
     std::set<ObjectId> finished;  // before all sources were heard

@@ -114,12 +114,13 @@ class SeveralSources {
     bool some = false;          // join soon
     bool faster = false;        // one of these may be faster
     bool faster_calls = false;  // one that is known to be faster still speaks with its peer
-    bool unheard = false;       // one has not said yet which files it has
+    bool unheard = false;       // one that is near has not said yet which files it has
+    bool unreached = false;     // of one nobody knows yet whether it is near
   };
   // While a faster one may come soon, nobody is asked for the first extents.
   void others_join(Others others) { others_ = others; }
   // An object that one source has brought may be a broken copy of what the next one has.
-  bool some_unheard() const { return others_.unheard; }
+  bool waits_to_hear() const;
   void written(LegId leg, const board::Event& event);
   bool said(LegId leg, const ExtentDigests& digests);  // false: of extents that there are not
 

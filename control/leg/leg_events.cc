@@ -22,6 +22,7 @@ void Leg::on(const CallEnded& event, uint64_t now_ns, Effects& out) {
   stream_.call_ended(static_cast<bool>(event.status), now_ns);
   if (phase_ != LegPhase::kHandshake) return;
   if (!event.status) return stop(event.status.error(), LastWord::kNone, now_ns, out);
+  job_.legs.reached(id_, event.rtt_ns);
   judge(handshake_.stream_open(event.rtt_ns, now_ns, out), now_ns, out);
 }
 
@@ -227,7 +228,8 @@ void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
     job_.destination()->others_join({.some = job_.legs.some_join(),
                                      .faster = job_.legs.faster_joins(id_),
                                      .faster_calls = job_.legs.faster_calls(id_),
-                                     .unheard = job_.legs.some_unheard()});
+                                     .unheard = job_.legs.near_unheard(),
+                                     .unreached = job_.legs.some_unreached()});
   judge_end(end->on(event, now_ns, out), now_ns, out);
 }
 

@@ -21,6 +21,10 @@ bool none_of_others(const Legs& legs, LegId leg, Is is) {
   return true;
 }
 
+bool comes(Siblings::Stage stage) {
+  return stage >= Siblings::Stage::kWaits && stage <= Siblings::Stage::kBegins;
+}
+
 bool joins(Siblings::Stage stage) {
   return stage == Siblings::Stage::kDue || stage == Siblings::Stage::kBegins;
 }
@@ -64,10 +68,15 @@ bool Siblings::faster_calls(LegId leg) const {
          });
 }
 
-bool Siblings::some_unheard() const {
+bool Siblings::near_unheard() const {
   return std::ranges::any_of(legs_, [](const Each& each) {
-    return !each.heard && each.stage >= Stage::kWaits && each.stage <= Stage::kBegins;
+    return !each.heard && comes(each.stage) && each.rtt_ns && *each.rtt_ns <= kNearNs;
   });
+}
+
+bool Siblings::some_unreached() const {
+  return std::ranges::any_of(
+      legs_, [](const Each& each) { return !each.heard && comes(each.stage) && !each.rtt_ns; });
 }
 
 std::vector<LegId> Siblings::in_order() const {

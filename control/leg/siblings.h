@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,8 +55,13 @@ class Siblings {
   // One that is known to be faster still speaks with its peer.
   bool faster_calls(LegId leg) const;
   void expect(LegId leg, uint64_t bps) { legs_[leg].expected_bps = bps; }  // 0: not known
-  // One that is on its way has never agreed upon the files.
-  bool some_unheard() const;
+  // This one's peer is there, so far away.
+  void reached(LegId leg, uint64_t rtt_ns) { legs_[leg].rtt_ns = rtt_ns; }
+  // One that is on its way has never agreed upon the files: its peer is there, and near enough to be waited
+  // for; or nobody knows yet whether it is.
+  static constexpr uint64_t kNearNs = 100'000'000;
+  bool near_unheard() const;
+  bool some_unreached() const;
   // Those of which most is expected first: they call first, and have their turn first.
   std::vector<LegId> in_order() const;
   bool all_away() const;
@@ -72,6 +78,7 @@ class Siblings {
     Stage stage = Stage::kAway;
     uint64_t expected_bps = 0;
     bool heard = false;  // in this life of control, it has agreed upon the files
+    std::optional<uint64_t> rtt_ns = {};
     std::string left_out = {};
   };
   Indexed<LegId, Each> legs_;

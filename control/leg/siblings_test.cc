@@ -98,15 +98,22 @@ TEST_F(SiblingsTest, OnlyOneIsTheLast) {
 
 TEST_F(SiblingsTest, WhoHasMovedDataWasHeard) {
   come_to(Stage::kAway, Stage::kAway);
-  EXPECT_FALSE(siblings_.some_unheard()) << "nobody is on its way";
+  EXPECT_FALSE(siblings_.some_unreached()) << "nobody is on its way";
   come_to(Stage::kMoves, Stage::kCalls);
-  EXPECT_TRUE(siblings_.some_unheard());
+  EXPECT_TRUE(siblings_.some_unreached());
+  EXPECT_FALSE(siblings_.near_unheard());
+  siblings_.reached(kOther, Siblings::kNearNs);
+  EXPECT_FALSE(siblings_.some_unreached());
+  EXPECT_TRUE(siblings_.near_unheard());
+  siblings_.reached(kOther, Siblings::kNearNs + 1);
+  EXPECT_FALSE(siblings_.near_unheard()) << "it is far";
+  siblings_.reached(kOther, 0);
   come_to(Stage::kMoves, Stage::kBegins);
-  EXPECT_TRUE(siblings_.some_unheard());
+  EXPECT_TRUE(siblings_.near_unheard());
   come_to(Stage::kMoves, Stage::kMoves);
-  EXPECT_FALSE(siblings_.some_unheard());
+  EXPECT_FALSE(siblings_.near_unheard());
   come_to(Stage::kMoves, Stage::kCalls);
-  EXPECT_FALSE(siblings_.some_unheard()) << "it comes back";
+  EXPECT_FALSE(siblings_.near_unheard()) << "it comes back";
 }
 
 TEST_F(SiblingsTest, CountsWhatChanges) {

@@ -210,9 +210,13 @@ TEST_F(SeveralPeers, WhoIsRefusedIsNotWaitedFor) {
   EXPECT_TRUE(finishes_);
 }
 
+// Who takes the call and says nothing is waited for; who does not take it, or is far away, is not.
 TEST_F(SeveralPeers, WhoDoesNotAnswerIsNotWaitedForForLong) {
   answers(kGamma, 0);
   files_are_made();
+  tick(kGamma);
+  EXPECT_FALSE(finishes_);
+  post(CallEnded{.leg = kAlpha, .status = {}, .rtt_ns = 1'000'000});
   uint64_t waited_s = 0;
   for (; !finishes_ && waited_s < 20; ++waited_s) {
     now_ns_ += kSecondNs;
@@ -221,6 +225,17 @@ TEST_F(SeveralPeers, WhoDoesNotAnswerIsNotWaitedForForLong) {
   EXPECT_TRUE(finishes_);
   EXPECT_GE(waited_s, 5U);
   EXPECT_LE(waited_s, 7U);
+}
+
+TEST_F(SeveralPeers, WhoIsFarAwayIsNotWaitedFor) {
+  answers(kGamma, 0);
+  files_are_made();
+  tick(kGamma);
+  EXPECT_FALSE(finishes_) << "nobody knows who takes a call";
+  post(CallEnded{.leg = kAlpha, .status = {}, .rtt_ns = 200'000'000});
+  now_ns_ += kSecondNs;
+  tick(kGamma);
+  EXPECT_TRUE(finishes_);
 }
 
 // Its files are in the making, and belong to an attempt that nobody goes on with.
