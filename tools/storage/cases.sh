@@ -7,12 +7,14 @@
 base=/data nodes=/data/nodes exports=/data/exports
 for part in nodes server nfs trouble disks stripes figures; do . "${LIB:-}/$part.sh"; done
 
+# `lag_ms`: of node b's syncs, if not its own.
 # `cached`: how the paths of those exports of node b end that are written by way of the page cache.
 two_nodes() { # [options of node b]
   init a udp 7400 --address 127.0.0.1/8 --udp-port-base 47000
   init b udp 7401 --address 127.0.0.2/8 --udp-port-base 48000 "$@"
   # So that no case waits a minute until a session without progress is interrupted.
   sed -i 's/^# stall_timeout_s = .*/stall_timeout_s = 10/' "$nodes"/?/node.toml
+  [ -z "$lag_ms" ] || sed -i "s/^# sync_lag_ms = .*/sync_lag_ms = $lag_ms/" "$nodes/b/node.toml"
   [ -z "$cached" ] || sed -i "/^path = .*$cached\"/s/\$/\ndirect = \"no\"/" "$nodes/b/node.toml"
   trust
   start_both || { say start fail 0 "$(tail -qn1 "$nodes"/?-*.log | tr '\n' ' ' | cut -c1-400)"; return 1; }

@@ -65,7 +65,7 @@ many_disks() {
   for name in slow full away cached; do ended_not "${id[$name]}" || why="the session to $name had ended: $(sluice_at a session show "${id[$name]}" | grep state)"; done
   figure "8 MiB to a disk, alone" "$times-alone"
   figure "the same beside a slow, a full and a hung disk" "$times-beside"
-  # How much longer they take is a figure: here all share one processor. ./dev lab exports has bars.
+  # How much longer they take is a figure only: here all share one processor. ./dev lab exports measures it on the host.
   [ "$(wc -l <"$times-beside")" = "${ROUNDS:-5}" ] || why="${why:-a session to the fast disk failed}"
   judge beside_others "$(median <"$times-beside")"
   rm -f /srv/plain/filler

@@ -46,7 +46,8 @@ stripes() {
     rm -rf "$nodes" "$exports"
     mkdir -p "$nodes" "$exports/a" /srv/md/{direct,cached}
     place[b]=/srv/md
-    cached=cached two_nodes --export direct=/srv/md/direct:rwm --export cached=/srv/md/cached:rwm
+    # A guest moves 1 MB in a second, so the sync that is due by then would cut stripes that are larger.
+    lag_ms=60000 cached=cached two_nodes --export direct=/srv/md/direct:rwm --export cached=/srv/md/cached:rwm
     cp "$base/stripes" "$exports/a/f"
     sync
     for round in $(seq "${ROUNDS:-5}"); do
