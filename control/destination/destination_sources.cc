@@ -17,7 +17,8 @@ void DestinationEnd::join_source(const Way& way, uint64_t now_ns) {
                   .peer = way.peer_name,
                   .rtt_ns = way.rtt_ns,
                   .expected_bps = way.expected_bps,
-                  .lanes = static_cast<uint32_t>(way.lanes)},
+                  .lanes = static_cast<uint32_t>(way.lanes),
+                  .digests_unanswered = way.agreement.digests_unanswered},
                  now_ns);
   for (uint32_t i = 0; i < catalog().object_count(); ++i) want(ObjectId(i));
 }

@@ -7,14 +7,9 @@
 namespace sluice::transfer {
 namespace {
 
-// Last looks of a source that are not answered, those that were asked for beforehand apart. With what is
-// compared and settled they are fewer than docs/WIRE.md allows: a source may say a digest because it has sent
-// the extent, and still owe the answer to the question.
+// Last looks of a source that are not answered, those that were asked for beforehand apart.
 constexpr uint32_t kLooksMax = 16;
 constexpr uint32_t kEarlyLooksMax = 8;
-static_assert(kLooksMax + kEarlyLooksMax + parts::Replicas::kQuestionsMax +
-                  parts::Settlement::kUnansweredMax <=
-              48);
 
 }  // namespace
 
@@ -41,11 +36,14 @@ void SeveralSources::wait_no_more(LegId id, Joined& leg) {
     drop_early_look(known, id);
     forget_looks(known, id);
     if (known.settlement) known.settlement->leave(id);
+    if (known.witness) known.witness->dismiss(id);
   }
-  leave_witness(id);
 }
 
 void SeveralSources::ask_looks(LegId id, Joined& leg) {
+  static_assert(kLooksMax + kEarlyLooksMax + parts::Replicas::kQuestionsMax +
+                    parts::Settlement::kUnansweredMax <=
+                kOtherQuestionsMax);
   for (; leg.looks_unanswered < kLooksMax && !leg.looks.empty(); leg.looks.pop_front()) {
     const auto found = objects_.find(leg.looks.front());
     if (found == objects_.end()) continue;

@@ -13,7 +13,8 @@ bool SeveralSources::settle(ObjectId object) {
   if (found == objects_.end() || !found->second.object.listed || legs_.empty()) return false;
   Known& known = found->second;
   // One source alone has brought all: there is no other version.
-  if (legs_.size() == 1 && brought_all(legs_.begin()->first, known) && !others_.some) return false;
+  if (legs_.size() == 1 && check_.brought_all(legs_.begin()->first, known.object.id) && !others_.some)
+    return false;
   if (known.settlement && known.version) known.settlement->refuse(*known.version);
   known.version.reset();
   known.judged = true;

@@ -102,7 +102,10 @@ void SeveralSources::drop(Known& known, recovery::Range range) {
 void SeveralSources::join(const Source& source, uint64_t now_ns) {
   now_ns_ = std::max(now_ns_, now_ns);
   if (legs_.empty()) first_joined_ns_ = now_ns_;
-  legs_.insert_or_assign(source.leg, Joined{.peer = source.peer, .rtt_ns = source.rtt_ns, .hearing = {}});
+  legs_.insert_or_assign(source.leg, Joined{.peer = source.peer,
+                                            .rtt_ns = source.rtt_ns,
+                                            .witness_window = witness_window(source.digests_unanswered),
+                                            .hearing = {}});
   planner_.join(source.leg,
                 {.rtt_ns = source.rtt_ns, .expected_rate_bps = source.expected_bps, .lanes = source.lanes},
                 now_ns_);

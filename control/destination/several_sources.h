@@ -47,6 +47,7 @@ class SeveralSources {
     uint64_t rtt_ns = 0;        // 0: not known
     uint64_t expected_bps = 0;  // likewise
     uint32_t lanes = 1;
+    uint64_t digests_unanswered = kDigestsUnansweredMin;  // extents of DigestsWanted that it takes
   };
   struct Word {
     LegId leg;
@@ -163,8 +164,13 @@ class SeveralSources {
     uint32_t looks_unanswered = 0;
     uint32_t early_unanswered = 0;
     uint64_t rtt_ns = 0;
+    uint64_t witness_window = 0;  // extents of a witness without an answer
     parts::Hearing hearing;
   };
+  // Extents that a source may be asked for at a time beside those of a witness: looks, and what is compared
+  // and settled.
+  static constexpr uint64_t kOtherQuestionsMax = 48;
+  using Unanswered = std::map<LegId, uint64_t>;  // extents of a witness, of all objects
 
   // Nothing of it counts, and workers take it again.
   void lose(ObjectId object, recovery::ExtentRun run);
@@ -184,10 +190,10 @@ class SeveralSources {
   void begin_witness(Known& known);
   bool needs_witness(const Known& known) const;
   void choose_witness(Known& known);
-  void ask_witness(Known& known);
+  static uint64_t witness_window(uint64_t digests_unanswered);
+  void ask_witness(Known& known, Unanswered* unanswered);
   void follow_witnesses();
   void leave_witness(LegId leg);
-  bool brought_all(LegId leg, const Known& known) const;
   void follow_check();
   void follow_planner();
   void follow_replicas();

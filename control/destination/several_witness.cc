@@ -7,13 +7,16 @@
 #include "control/destination/several_sources.h"
 
 namespace sluice::transfer {
-namespace {
 
-// Extents that a witness has not answered. With looks, and what is compared and settled, they are no more
-// than docs/WIRE.md allows on one stream.
-constexpr uint64_t kWitnessUnansweredMax = 16;
-
-}  // namespace
+// What is left of what a source takes when all other questions wait as well. And of many an eighth is free: a
+// source that had sent an extent when it was asked for its digest says it twice, and still owes the second
+// one when the first has come.
+uint64_t SeveralSources::witness_window(uint64_t digests_unanswered) {
+  static_assert(kDigestsUnansweredMin > kOtherQuestionsMax);
+  const uint64_t takes =
+      std::clamp<uint64_t>(digests_unanswered, kDigestsUnansweredMin, kDigestsUnansweredMax);
+  return takes - kOtherQuestionsMax - (takes - kDigestsUnansweredMin) / 8;
+}
 
 void SeveralSources::begin_witness(Known& known) {
   if (!known.object.witnessed || known.counted.extents() < 2) return;
@@ -29,16 +32,12 @@ void SeveralSources::begin_witness(Known& known) {
   }
 }
 
-bool SeveralSources::brought_all(LegId leg, const Known& known) const {
-  const std::vector<recovery::ExtentRun> runs = check_.brought_by(leg, known.object.id);
-  return runs.size() == 1 && runs[0].first == ExtentId(0) && runs[0].end == known.counted.end_id();
-}
-
 // One source that has brought all of it has said the digest of each extent, and looked again at its end.
 bool SeveralSources::needs_witness(const Known& known) const {
   if (!known.witness || !known.witness->needed()) return false;
-  return known.stage == Known::Stage::kComing ||
-         !std::ranges::any_of(legs_, [&](const auto& leg) { return brought_all(leg.first, known); });
+  return known.stage == Known::Stage::kComing || !std::ranges::any_of(legs_, [&](const auto& leg) {
+           return check_.brought_all(leg.first, known.object.id);
+         });
 }
 
 // The fastest: it has most of the object to say in any case.
@@ -55,6 +54,7 @@ void SeveralSources::choose_witness(Known& known) {
 
 // The only place that calls an object whole.
 void SeveralSources::follow_witnesses() {
+  Unanswered unanswered;
   for (auto& [object, known] : objects_) {
     if (known.stage == Known::Stage::kTold) continue;
     const bool needed = needs_witness(known);
@@ -64,21 +64,28 @@ void SeveralSources::follow_witnesses() {
       known.stage = Known::Stage::kTold;
       actions_.whole.push_back(object);
     } else if (needed && known.witness->witness()) {
-      ask_witness(known);
+      ask_witness(known, &unanswered);
     }
   }
 }
 
-void SeveralSources::ask_witness(Known& known) {
+void SeveralSources::ask_witness(Known& known, Unanswered* unanswered) {
   const LegId leg = *known.witness->witness();
   // On a new stream it was asked again to send what is there meanwhile, and does not send it.
   if (known.stage == Known::Stage::kThere && known.witness->idle() && !known.witness->digest())
     known.witness->all_sent();
-  uint64_t unanswered = 0;  // of all objects
-  for (const auto& [object, other] : objects_)
-    if (other.witness && other.witness->witness() == leg) unanswered += other.witness->unanswered();
-  std::optional<parts::Portion> question = known.witness->take_question(kWitnessUnansweredMax - unanswered);
+  if (!known.witness->due()) return;
+  const auto [its, is_new] = unanswered->try_emplace(leg, 0);
+  if (is_new) {
+    for (const auto& [object, other] : objects_)
+      its->second += other.witness ? other.witness->unanswered(leg) : 0;
+  }
+  const uint64_t window = legs_.at(leg).witness_window;
+  const uint64_t before = known.witness->unanswered(leg);
+  std::optional<parts::Portion> question =
+      known.witness->take_question(window - std::min(window, its->second));
   if (!question) return;
+  its->second += known.witness->unanswered(leg) - before;
   actions_.words.push_back(
       {leg, DigestsWanted{.object = known.object.id, .ranges = std::move(question->ranges)}});
 }

@@ -17,7 +17,6 @@ constexpr uint64_t kWitnessedBytes = 65536;  // of an extent
 constexpr ObjectId kWitnessed(0);
 constexpr LegId kWitnesses[] = {LegId(0), LegId(1), LegId(2)};
 constexpr uint64_t kExtents = 300;
-constexpr uint64_t kUnansweredMax = 64;  // docs/WIRE.md
 
 recovery::Layout layout(uint64_t extents) {
   return {.size_bytes = extents * kWitnessedBytes,
@@ -47,7 +46,11 @@ class SourcesWitnessTest : public testing::Test {
   }
   void join(LegId leg) {
     here_.insert(leg);
-    several_.join({.leg = leg, .peer = "peer" + std::to_string(leg.value()), .rtt_ns = 1'000'000, .lanes = 1},
+    several_.join({.leg = leg,
+                   .peer = "peer" + std::to_string(leg.value()),
+                   .rtt_ns = 1'000'000,
+                   .lanes = 1,
+                   .digests_unanswered = taken_},
                   now_ns_);
   }
   void leave(LegId leg) {
@@ -72,7 +75,8 @@ class SourcesWitnessTest : public testing::Test {
     for (const SeveralSources::Word& word : actions.words) hear(word);
     for (const LegId leg : here_) {
       const auto its = std::ranges::count_if(questions_, [&](const auto& each) { return each.first == leg; });
-      EXPECT_LE(static_cast<uint64_t>(its), kUnansweredMax);
+      EXPECT_LE(static_cast<uint64_t>(its), taken_);
+      most_ = std::max(most_, static_cast<uint64_t>(its));
     }
   }
   void hear(const SeveralSources::Word& word) {
@@ -122,6 +126,8 @@ class SourcesWitnessTest : public testing::Test {
 
   SeveralSources several_{kWitnessedBytes, crc::CrcKind::kCrc64Ecma, 7};
   uint64_t now_ns_ = 1;
+  uint64_t taken_ = kDigestsUnansweredMin;  // digests that may be wanted at a time, as sources say
+  uint64_t most_ = 0;                       // that were
   std::set<LegId> here_;
   std::map<LegId, std::set<uint64_t>> differs_;  // in these extents a leg has another version
   std::map<LegId, uint64_t> bytes_;
@@ -203,6 +209,44 @@ TEST_F(SourcesWitnessTest, WhatWasThereBeforeIsAskedOfOne) {
   ASSERT_TRUE(several_.witnessed(kWitnessed));
   EXPECT_EQ(*several_.witnessed(kWitnessed), stored_.digest());
   EXPECT_EQ(asked_[LegId(0)].size(), kExtents);
+}
+
+// The rest of what a source takes is for other questions. Of an older one it is 64 extents.
+TEST_F(SourcesWitnessTest, AWitnessIsAskedForAsMuchAtATimeAsItTakes) {
+  const recovery::Range all{.offset = 0, .length = kExtents * kWitnessedBytes};
+  for (const auto [taken, most] : {std::pair(64U, 16U), {256U, 184U}, {4096U, 300U}, {UINT32_MAX, 300U}}) {
+    several_.remove(kWitnessed);
+    for (const LegId leg : kWitnesses) leave(leg);
+    questions_.clear();
+    most_ = 0;
+    whole_ = false;
+    taken_ = taken;
+    begin(1, {all});
+    until_whole();
+    EXPECT_TRUE(whole_) << taken;
+    EXPECT_EQ(most_, most) << taken;
+  }
+}
+
+// A silent one is not asked, and still owes what it was asked before.
+TEST_F(SourcesWitnessTest, AWitnessThatWasSilentIsAskedForNoMoreThanItTakes) {
+  taken_ = 256;
+  begin(1, {{.offset = 0, .length = kExtents * kWitnessedBytes}});
+  for (int i = 0; i < 3 && questions_.empty(); ++i) turn();
+  const std::vector<std::pair<LegId, ExtentId>> owed = std::exchange(questions_, {});
+  EXPECT_EQ(owed.size(), 184U);
+  for (int i = 0; i < 400; ++i) {  // nothing comes on its stream
+    now_ns_ += 10'000'000;
+    several_.tick(LegId(0), {.bytes = bytes_[LegId(0)], .up = true, .heard_ns = 1}, now_ns_);
+    for (const SeveralSources::Word& word : several_.take_actions().words) hear(word);
+  }
+  for (int i = 0; i < 3; ++i) {
+    turn();
+    EXPECT_TRUE(questions_.empty()) << "its window is full";
+  }
+  questions_ = owed;
+  until_whole();
+  EXPECT_TRUE(whole_);
 }
 
 TEST_F(SourcesWitnessTest, OfHolesNobodySaysAnything) {

@@ -215,6 +215,11 @@ std::vector<ExtentRun> ExtentCheck::brought_by(LegId leg, ObjectId id) const {
   return object == objects_.end() ? std::vector<ExtentRun>() : object->second.sources.of(leg);
 }
 
+bool ExtentCheck::brought_all(LegId leg, ObjectId id) const {
+  const auto object = objects_.find(id);
+  return object != objects_.end() && object->second.sources.of_all(object->second.extents) == leg;
+}
+
 std::optional<ExtentCheck::Verdict> ExtentCheck::known(ObjectId id) const {
   const auto object = objects_.find(id);
   return object == objects_.end() ? std::nullopt : object->second.last;

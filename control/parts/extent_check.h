@@ -81,6 +81,7 @@ class ExtentCheck {
   // The leg that brought this extent, and all runs of one leg: for naming a source that lied.
   std::optional<LegId> source_of(ObjectId object, ExtentId extent) const;
   std::vector<ExtentRun> brought_by(LegId leg, ObjectId object) const;
+  bool brought_all(LegId leg, ObjectId object) const;
   uint64_t confirmed_extents(LegId leg) const;  // of all objects
   // The last extent of this object that was confirmed and is still there: for Replicas::compare.
   std::optional<Verdict> known(ObjectId object) const;

@@ -61,6 +61,12 @@ std::vector<ExtentRun> SourceRuns::of(LegId leg) const {
   return found;
 }
 
+std::optional<LegId> SourceRuns::of_all(uint64_t extents) const {
+  if (runs_.size() != 1) return std::nullopt;
+  const auto& [first, tail] = *runs_.begin();
+  return first == 0 && tail.end == extents ? std::optional(tail.leg) : std::nullopt;
+}
+
 void SourceRuns::check_invariants() const {
   if (!base::dchecks_enabled) return;
   const Tail* before = nullptr;

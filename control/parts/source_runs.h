@@ -25,7 +25,8 @@ class SourceRuns {
   void set(ExtentId extent, LegId leg);        // nobody has brought it before
   std::vector<Run> remove(ExtentRun extents);  // what was removed
   std::vector<ExtentRun> of(LegId leg) const;
-  void check_invariants() const;  // where DCHECKs are on
+  std::optional<LegId> of_all(uint64_t extents) const;  // who has brought all of an object of so many
+  void check_invariants() const;                        // where DCHECKs are on
 
  private:
   struct Tail {

@@ -36,7 +36,7 @@ void Witness::asked(LegId leg, ExtentRun extents) {
 
 void Witness::ask_for(const Source& witness, ExtentRun extents) {
   for (const ExtentRun& run : witness.said.map().missing(extents)) due_.add(run);
-  for (const ExtentRun& run : asked_.within(extents)) due_.remove(run);
+  for (const ExtentRun& run : witness.asked.within(extents)) due_.remove(run);
 }
 
 void Witness::all_sent() {
@@ -50,10 +50,9 @@ void Witness::said(LegId leg, ExtentId first, std::span<const uint64_t> digests)
   for (size_t index = 0; index < digests.size(); ++index) {
     const ExtentId extent = first.plus(index);
     if (!its.said.map().is_set(extent)) (void)its.said.add(extent, digests[index]);
-    if (witness_ != leg) continue;
-    due_.remove(run_of(extent));
-    if (!asked_.contains(extent)) continue;
-    asked_.remove(run_of(extent));
+    if (witness_ == leg) due_.remove(run_of(extent));
+    if (!its.asked.contains(extent)) continue;
+    its.asked.remove(run_of(extent));
     ++answers_;
   }
 }
@@ -61,30 +60,38 @@ void Witness::said(LegId leg, ExtentId first, std::span<const uint64_t> digests)
 void Witness::choose(LegId leg) {
   const Source& its = source(leg);
   witness_ = leg;
-  asked_.clear();
   due_.clear();
   for (const ExtentRun& run : named_.all()) ask_for(its, run);
   for (const ExtentRun& run : its.sends.all()) due_.remove(run);
 }
 
-void Witness::leave(LegId leg) {
+void Witness::dismiss(LegId leg) {
   if (witness_ != leg) return;
   witness_.reset();
-  asked_.clear();
   due_.clear();
+}
+
+void Witness::leave(LegId leg) {
+  dismiss(leg);
+  if (const auto its = sources_.find(leg); its != sources_.end()) its->second.asked.clear();
+}
+
+uint64_t Witness::unanswered(LegId leg) const {
+  const auto its = sources_.find(leg);
+  return its == sources_.end() ? 0 : its->second.asked.extents();
 }
 
 std::optional<Portion> Witness::take_question(uint64_t extents_most) {
   if (!witness_ || due_.empty() || extents_most == 0) return std::nullopt;
-  const ExtentMap& layout = sources_.at(*witness_).said.map();
+  Source& witness = sources_.at(*witness_);
   Portion question{.leg = *witness_, .object = object_, .ranges = {}};
   while (!due_.empty() && extents_most != 0) {
     ExtentRun run = due_.first();
     run.end = std::min(run.end, run.first.plus(extents_most));
     extents_most -= run.end.value() - run.first.value();
     due_.remove(run);
-    asked_.add(run);
-    question.ranges.push_back(layout.bytes_of(run));
+    witness.asked.add(run);
+    question.ranges.push_back(witness.said.map().bytes_of(run));
   }
   return question;
 }

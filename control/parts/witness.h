@@ -43,23 +43,27 @@ class Witness {
   void choose(LegId leg);
   // All of it is there: nobody sends any more of it.
   void all_sent();
-  // The leg is gone, or its stream is: what it was asked is forgotten. Its answers still count.
+  // The leg is silent: it is the witness no more. It still owes what it was asked, and its answers count.
+  void dismiss(LegId leg);
+  // The leg is gone, or its stream is: it owes nothing either.
   void leave(LegId leg);
   // The next question to the witness (DigestsWanted), of at most so many extents.
   std::optional<Portion> take_question(uint64_t extents_most);
   // Of the whole as the witness has it; none: it has not said all.
   std::optional<uint64_t> digest() const;
-  bool idle() const { return due_.empty() && asked_.empty(); }  // the witness is asked for nothing
-  uint64_t unanswered() const { return asked_.extents(); }
+  bool due() const { return witness_ && !due_.empty(); }
+  bool idle() const { return due_.empty() && (!witness_ || unanswered(*witness_) == 0); }  // it owes nothing
+  uint64_t unanswered(LegId leg) const;                                                    // extents
   uint64_t answers() const { return answers_; }  // to questions, of all witnesses
 
  private:
   struct Source {
     recovery::ExtentLedger said;
     RunSet sends;  // asked of it last
+    RunSet asked;  // for their digests, and not answered
   };
   Source& source(LegId leg);
-  void ask_for(const Source& witness, ExtentRun extents);  // as far as it has not said them
+  void ask_for(const Source& witness, ExtentRun extents);  // as far as it neither has said nor owes them
 
   ObjectId object_;
   recovery::Layout layout_;
@@ -69,8 +73,7 @@ class Witness {
   std::map<LegId, Source> sources_;
   RunSet named_;  // held, or asked of anyone
   std::optional<LegId> witness_;
-  RunSet due_;    // to be asked of the witness
-  RunSet asked_;  // and not answered
+  RunSet due_;  // to be asked of the witness
   uint64_t answers_ = 0;
 };
 

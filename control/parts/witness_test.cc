@@ -42,10 +42,10 @@ TEST(Witness, IsAskedForWhatOthersSendAndNoMoreThanMayWait) {
   ASSERT_TRUE(question);
   EXPECT_EQ(question->leg, kFirst);
   EXPECT_EQ(question->ranges, std::vector<Range>{bytes(2, 5)});
-  EXPECT_EQ(one.unanswered(), 3U);
+  EXPECT_EQ(one.unanswered(kFirst), 3U);
   one.said(kFirst, ExtentId(0), std::vector<uint64_t>{1, 2, 3});
   EXPECT_EQ(one.answers(), 1U) << "two of them are of what it sends";
-  EXPECT_EQ(one.unanswered(), 2U);
+  EXPECT_EQ(one.unanswered(kFirst), 2U);
 }
 
 TEST(Witness, IsAskedForWhatItDoesNotSendAfterAll) {
@@ -66,6 +66,25 @@ TEST(Witness, IsAskedForWhatItDoesNotSendAfterAll) {
   EXPECT_EQ(question->ranges, std::vector<Range>{bytes(0, 2)});
   one.said(kFirst, ExtentId(0), std::vector<uint64_t>{1, 2});
   EXPECT_TRUE(one.digest());
+}
+
+TEST(Witness, ASilentOneStillOwesWhatItWasAsked) {
+  Witness one = witness_of(4);
+  one.asked(kFirst, witnessed(0, 1));
+  one.asked(kSecond, witnessed(1, 4));
+  one.choose(kFirst);
+  ASSERT_TRUE(one.take_question(2));
+  one.dismiss(kFirst);
+  EXPECT_FALSE(one.witness());
+  EXPECT_EQ(one.unanswered(kFirst), 2U);
+  one.choose(kFirst);
+  const std::optional<Portion> question = one.take_question(16);
+  ASSERT_TRUE(question);
+  EXPECT_EQ(question->ranges, std::vector<Range>{bytes(3, 4)}) << "and is not asked twice";
+  one.leave(kFirst);
+  EXPECT_EQ(one.unanswered(kFirst), 0U);
+  one.choose(kFirst);
+  EXPECT_EQ(one.take_question(16)->ranges, std::vector<Range>{bytes(1, 4)}) << "it has another stream";
 }
 
 }  // namespace

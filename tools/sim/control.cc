@@ -25,6 +25,7 @@ transfer::Settings settings_of(const Plan& plan, uint32_t node) {
           .stall_timeout_ns = plan.stall_timeout_ns,
           .resume_timeout_ns = plan.resume_timeout_ns,
           .keep_ns = plan.keep_ns,
+          .digests_unanswered = plan.several.digests_unanswered,
           .trust_journal = plan.broken == Break::kTrustJournal,
           .open_objects_max = plan.open_objects_max,
           .open_ahead = plan.open_ahead,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "tools/sim/plan.h"
 #include "tools/sim/random.h"
@@ -62,6 +63,8 @@ void calm_down(Plan& p) {
 // One source at least is as it should be.
 void choose_sources(Plan& p, Random& r) {
   p.initiator = kDestination;
+  constexpr std::array<uint32_t, 4> kTaken = {0, 64, 100, 4096};
+  p.several.digests_unanswered = kTaken[p.seed % kTaken.size()];
   add_nodes(p, r.chance(700'000) ? 3 : 2);
   p.rx_extents *= p.sources;
   if (r.chance(300'000)) calm_down(p);
@@ -162,9 +165,9 @@ std::string course_text(const Plan& plan) {
   if (plan.course == Course::kSources) {
     const SourcesPlan& s = plan.several;
     constexpr const char* kLies[] = {"nobody lies", "has other files", "says wrong digests"};
-    out += fmt::format("{}: {}; {} changes at {} ns, {} dies at {} ns; calm {}\n", node_name(s.liar),
-                       kLies[static_cast<size_t>(s.lie)], node_name(s.changes), s.changes_ns,
-                       node_name(s.dies), s.dies_ns, s.calm);
+    out += fmt::format("{}: {}; {} changes at {} ns, {} dies at {} ns; calm {}; digests unanswered {}\n",
+                       node_name(s.liar), kLies[static_cast<size_t>(s.lie)], node_name(s.changes),
+                       s.changes_ns, node_name(s.dies), s.dies_ns, s.calm, s.digests_unanswered);
     for (uint32_t node = 2; node < plan.nodes(); ++node)
       out += fmt::format("path[{}] {}\n", node, emulator::to_json(plan.path[node]).dump());
   } else if (plan.course == Course::kRivals) {
