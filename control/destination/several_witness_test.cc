@@ -240,9 +240,10 @@ TEST_F(SourcesWitnessTest, AWitnessThatWasSilentIsAskedForNoMoreThanItTakes) {
     several_.tick(LegId(0), {.bytes = bytes_[LegId(0)], .up = true, .heard_ns = 1}, now_ns_);
     for (const SeveralSources::Word& word : several_.take_actions().words) hear(word);
   }
-  turn();
-  turn();
-  EXPECT_TRUE(questions_.empty()) << "its window is full";
+  for (int i = 0; i < 3; ++i) {
+    turn();
+    EXPECT_TRUE(questions_.empty()) << "its window is full";
+  }
   questions_ = owed;
   until_whole();
   EXPECT_TRUE(whole_);
