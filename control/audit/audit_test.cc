@@ -75,6 +75,30 @@ TEST(Audit, WhoOfAPeerItWasAndWhomThatIsHere) {
   EXPECT_EQ(refused["result"], "peer_untrusted");
 }
 
+TEST(Audit, WhatAnotherNodeOrderedWasAskedForByAPeer) {
+  transfer::View view = ended_view(0);
+  view.asker.of_this_node = true;  // it calls the destination
+  view.asker.ordered_by = "home";
+  const Json ended = Json::parse(session_ended(view, kNow));
+  const Json begun =
+      Json::parse(session_begun(view.id, transfer::Role::kSource, true, "beta", std::nullopt, kNow, "home"));
+  for (const Json& json : {ended, begun}) {
+    EXPECT_EQ(json["asked_by"], "peer");
+    EXPECT_EQ(json["ordered_by"], "home");
+  }
+}
+
+TEST(Audit, WhoOrdersIsNeitherEnd) {
+  transfer::View view = ended_view(0);
+  view.asker.of_this_node = true;
+  view.asker.source_node = "alpha";
+  const Json json = Json::parse(session_ended(view, kNow));
+  EXPECT_EQ(json["asked_by"], "operator");
+  EXPECT_EQ(json["role"], "order");
+  EXPECT_EQ(json["source"], "alpha");
+  EXPECT_EQ(json["destination"], "beta");
+}
+
 TEST(Audit, AFailureIsNamed) {
   transfer::View view = ended_view(0);
   view.error = Error{ErrorCode::kIntegrity, "digests differ\nreally"};

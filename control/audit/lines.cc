@@ -72,7 +72,7 @@ std::string session_begun(std::string_view id, transfer::Role role, bool initiat
                           std::string_view ordered_by, const std::optional<transfer::Mapped>& mapped) {
   Json json = begun("session_begun", now_unix_ns);
   json["session"] = id;
-  put_asker(json, initiator, user);
+  put_asker(json, initiator && ordered_by.empty(), user);
   put_mapped(json, mapped);
   // What somebody who calls wants is not known yet.
   if (role != transfer::Role::kUnknown) json["role"] = role_name(role);
@@ -124,12 +124,16 @@ std::string move_refused(std::string_view id, std::string_view peer, const Error
 std::string session_ended(const transfer::View& view, int64_t now_unix_ns) {
   Json json = begun("session_ended", now_unix_ns);
   json["session"] = view.id;
-  put_asker(json, view.asker.of_this_node, view.asker.user);
+  const bool orders = !view.asker.source_node.empty();  // this node is neither end
+  put_asker(json, view.asker.of_this_node && view.asker.ordered_by.empty(), view.asker.user);
   put_mapped(json, view.asker.mapped);
-  json["role"] = role_name(view.role);
+  json["role"] = orders ? "order" : role_name(view.role);
   json["peer"] = view.peer;
   if (!view.asker.ordered_by.empty()) json["ordered_by"] = view.asker.ordered_by;
-  if (!view.asker.source_node.empty()) json["source"] = view.asker.source_node;
+  if (orders) {
+    json["source"] = view.asker.source_node;
+    json["destination"] = view.peer;
+  }
   json["started"] = base::utc_text_us(view.started_unix_ns);
   put_error(json, view.error ? &*view.error : nullptr);
   json["bytes"] = view.summary.bytes_done;

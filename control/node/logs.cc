@@ -10,6 +10,7 @@ namespace sluice::node {
 Result<LogView> Logs::log(const std::string& id) const {
   const Result<transfer::View> found = sessions_.find(id);
   if (!found) return found.error();
+  if (auto elsewhere = not_here(*found)) return *std::move(elsewhere);
   const board::SessionLog* const log = services_->logs.find(found->id);
   if (log == nullptr) {
     return Error{

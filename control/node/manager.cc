@@ -52,6 +52,7 @@ asio::awaitable<Result<ToVerify>> Manager::verification(std::string id) const {
   const std::shared_ptr<runtime::Services> services = services_;
   const Result<transfer::View> found = sessions_.find(id);
   if (!found) co_return found.error();
+  if (auto elsewhere = not_here(*found)) co_return *std::move(elsewhere);
   auto work = [services, id = found->id]() -> Result<ToVerify> {
     const Result<std::optional<transfer::Saved>> saved = services->journal->saved(id, true);
     if (!saved) return saved.error();
@@ -65,6 +66,7 @@ asio::awaitable<Result<std::vector<digests::Named>>> Manager::digests(std::strin
   const std::shared_ptr<runtime::Services> services = services_;
   const Result<transfer::View> found = sessions_.find(id);
   if (!found) co_return found.error();
+  if (auto elsewhere = not_here(*found)) co_return *std::move(elsewhere);
   auto work = [services, id = found->id]() -> Result<std::vector<digests::Named>> {
     const Result<std::optional<transfer::Saved>> saved = services->journal->saved(id, true);
     if (!saved) return saved.error();

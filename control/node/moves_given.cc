@@ -85,6 +85,11 @@ asio::awaitable<Result<std::string>> Moves::give(std::string id, std::string to,
                                       grant::kEndWithinNs / grant::kSecondNs / 86400));
   const Result<transfer::View> view = sessions_.find(id);
   if (!view) co_return view.error();
+  if (not_here(*view))
+    co_return cannot_move(
+        fmt::format("session {} is between {} and {}: such a session does not move; order it anew, of "
+                    "another source",
+                    view->id.substr(0, 8), view->asker.source_node, view->peer));
   id = view->id;
   if (busy(id)) co_return cannot_move(fmt::format("session {} is being moved already", id.substr(0, 8)));
   if (const Sessions::Task task = sessions_.active(id)) {

@@ -89,8 +89,16 @@ asio::awaitable<Status> OrderDesk::answer(CallPtr call, std::string id, bool kno
   if (order == nullptr)
     co_return Error{ErrorCode::kIncompatible, "an order was due: the peer said something else"};
   const Status taken = co_await take(call, id, known, std::move(*order));
-  if (!taken) co_return taken.error();
+  if (!taken) {
+    note_refused(*call, id, taken.error());
+    co_return taken.error();
+  }
   co_return co_await tell(call, id);
+}
+
+// Who is refused for now asks again, every few seconds.
+void OrderDesk::note_refused(const SessionlessCall& call, const std::string& id, const Error& why) {
+  if (!order_waits(why.code)) sessions_.note(audit::grant_refused(id, call.peer(), why, async::unix_ns()));
 }
 
 asio::awaitable<Result<transfer::Granted>> OrderDesk::believe(CallPtr call, std::string id,
@@ -108,7 +116,6 @@ asio::awaitable<Result<transfer::Granted>> OrderDesk::believe(CallPtr call, std:
   if (granted) {
     if (const Status may = check_orders_of(granted->issuer, now->users.get()); !may) granted = may.error();
   }
-  if (!granted) sessions_.note(audit::grant_refused(id, call->peer(), granted.error(), async::unix_ns()));
   co_return granted;
 }
 
@@ -164,7 +171,7 @@ asio::awaitable<Status> OrderDesk::take(CallPtr call, std::string id, bool known
     co_return view ? Status() : Status(view.error());
   }
   if (!beginning_.insert(id).second) co_return Error{ErrorCode::kResources, "it is being begun: ask again"};
-  const Status begun = co_await begin(call, id, std::move(order), std::move(*granted));
+  const Status begun = co_await begin(id, std::move(order), std::move(*granted));
   beginning_.erase(id);
   co_return begun;
 }
@@ -176,17 +183,14 @@ asio::awaitable<Result<std::string>> OrderDesk::name_of(std::string party) const
   co_return grant::find_party(party, *now->trust);
 }
 
-asio::awaitable<Status> OrderDesk::begin(CallPtr call, std::string id, transfer::Order order,
-                                         transfer::Granted granted) {
+asio::awaitable<Status> OrderDesk::begin(std::string id, transfer::Order order, transfer::Granted granted) {
   if (order.problem) co_return *order.problem;
   const Result<grant::Signed> shown = grant::read(granted.grant);
   if (!shown) co_return shown.error();
   if (shown->grant.sources_sha256 != grant::digest_of(order.source_paths) ||
       granted.path != order.destination || (order.options.overwrite.value_or(false) && !granted.overwrite)) {
-    const Error other{ErrorCode::kPeerUntrusted,
-                      "the order is not the one that its grant is for: order it again"};
-    sessions_.note(audit::grant_refused(id, call->peer(), other, async::unix_ns()));
-    co_return other;
+    co_return Error{ErrorCode::kPeerUntrusted,
+                    "the order is not the one that its grant is for: order it again"};
   }
   const Result<std::string> destination = co_await name_of(shown->grant.destination);
   if (!destination) co_return destination.error();
@@ -253,7 +257,10 @@ asio::awaitable<void> OrderDesk::hear(CallPtr call, std::string id, transfer::Or
       break;
     case transfer::OrderWishKind::kRenew: {
       Result<transfer::Granted> granted = co_await believe(call, id, wish.grant);
-      if (!granted) done = granted.error();
+      if (!granted) {
+        note_refused(*call, id, granted.error());
+        done = granted.error();
+      }
       const Sessions::Task task = sessions_.active(id);
       if (granted && task) task->post(transfer::GrantRenewed{std::move(*granted)});
       if (granted) co_return;

@@ -36,12 +36,12 @@ class OrderDesk : public std::enable_shared_from_this<OrderDesk> {
   Status check_room(const std::string& peer) const;
   // `known`: whoever ordered it was told of it before.
   asio::awaitable<Status> answer(CallPtr call, std::string id, bool known);
+  void note_refused(const SessionlessCall& call, const std::string& id, const Error& why);
   asio::awaitable<Result<transfer::Granted>> believe(CallPtr call, std::string id,
                                                      transfer::SignedGrant grant);
   // The session of this order, which may have been begun before.
   asio::awaitable<Status> take(CallPtr call, std::string id, bool known, transfer::Order order);
-  asio::awaitable<Status> begin(CallPtr call, std::string id, transfer::Order order,
-                                transfer::Granted granted);
+  asio::awaitable<Status> begin(std::string id, transfer::Order order, transfer::Granted granted);
   asio::awaitable<Result<std::string>> name_of(std::string party) const;
   asio::awaitable<Status> tell(CallPtr call, std::string id);
   asio::awaitable<void> hear(CallPtr call, std::string id, transfer::OrderWish wish);

@@ -37,6 +37,11 @@ ViewState ended_as(transfer::RecordState state) {
 
 }  // namespace
 
+bool order_waits(ErrorCode code) {
+  return code == ErrorCode::kPeerUnreachable || code == ErrorCode::kDaemonNotRunning ||
+         code == ErrorCode::kResources || code == ErrorCode::kStalled;
+}
+
 std::optional<ViewState> view_state_of(uint32_t number) {
   const auto found = std::ranges::find(kStates, number, &Numbered::number);
   if (found == kStates.end()) return std::nullopt;

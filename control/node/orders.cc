@@ -50,18 +50,12 @@ transfer::OrderState state_in(const std::string& bytes) {
   return std::get<transfer::OrderState>(*state);
 }
 
-// What time mends.
-bool will_pass(ErrorCode code) {
-  return code == ErrorCode::kPeerUnreachable || code == ErrorCode::kDaemonNotRunning ||
-         code == ErrorCode::kResources || code == ErrorCode::kStalled;
-}
-
 // An order that was not taken ends with what keeps it from that. What the source has taken goes on there
 // whatever is wrong with a call: it ends when the source says so.
 bool is_end(const Orders::Order& order, const Error& error, int64_t age_ns) {
   if (age_ns > grant::kEndWithinNs) return true;
-  if (order.record.ordered->taken) return order.final_word && !will_pass(error.code);
-  if (!will_pass(error.code)) return true;
+  if (order.record.ordered->taken) return order.final_word && !order_waits(error.code);
+  if (!order_waits(error.code)) return true;
   return age_ns > grant::kStartWithinNs && error.code != ErrorCode::kResources;  // it is full, and there
 }
 

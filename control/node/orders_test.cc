@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "control/grant/grant.h"
+#include "control/node/logs.h"
 #include "control/node/node_fixture.h"
 
 namespace sluice::node {
@@ -195,6 +196,10 @@ TEST_F(OrdersTest, WhatThisNodeHasForgottenIsNotBegunAnew) {
 TEST_F(OrdersTest, AnOrderOfAFileThatIsNotThereIsRefused) {
   EXPECT_EQ(refused(give(order(from_here()))).code, static_cast<uint32_t>(ErrorCode::kSourceUnreadable));
   EXPECT_TRUE(sessions_->list().empty());
+  run_until([&] { return audited().find(R"("result":"source_unreadable")") != std::string::npos; });
+  EXPECT_NE(audited().find(R"("event":"grant_refused","session":")" + id_of('1') + R"(","peer":"home")"),
+            std::string::npos)
+      << audited();
 }
 
 TEST_F(OrdersTest, AnOrderIsItsGrantsAndNoOther) {
@@ -245,6 +250,13 @@ TEST_F(OrdersTest, AnOrderStandsInTheJournalAndWaitsForItsSource) {
   const auto saved = services_->journal->session(*id);
   ASSERT_TRUE(saved && *saved && (*saved)->ordered);
   EXPECT_EQ((*saved)->ordered->destination, "beta");
+  // What is asked of it that only its nodes have.
+  for (const Error& error :
+       {sessions_->find_active(*id).error(), Logs(services_, *sessions_).log(*id).error(),
+        Logs(services_, *sessions_).set_level(*id, "events").error()}) {
+    EXPECT_EQ(error.code, ErrorCode::kUsage);
+    EXPECT_NE(error.message.find("between home and beta"), std::string::npos) << error.message;
+  }
   // The next control goes on with it.
   orders_->stop();
   settle();
@@ -255,6 +267,7 @@ TEST_F(OrdersTest, AnOrderStandsInTheJournalAndWaitsForItsSource) {
   ASSERT_TRUE(await(sessions_->cancel(*id)));
   run_until([&] { return !orders_->has(*id); });
   EXPECT_EQ(sessions_->find(*id)->state, transfer::ViewState::kCancelled);
+  EXPECT_NE(sessions_->find_active(*id).error().message.find("has ended already"), std::string::npos);
   EXPECT_EQ((*services_->journal->session(*id))->state, transfer::RecordState::kCancelled);
 }
 

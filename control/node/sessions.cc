@@ -79,6 +79,9 @@ Result<Sessions::Task> Sessions::find_active(const std::string& id) const {
   const Result<transfer::View> found = find(id);
   if (!found) return found.error();
   if (Task task = active(found->id)) return task;
+  if (found->state < transfer::ViewState::kSucceeded) {
+    if (auto elsewhere = not_here(*found)) return *std::move(elsewhere);
+  }
   return Error{ErrorCode::kUsage, fmt::format("session {} has ended already", found->id)};
 }
 
@@ -267,6 +270,14 @@ asio::awaitable<Result<transfer::View>> Sessions::prioritize(std::string id, int
   if (!task) co_return task.error();
   if (const Status status = (*task)->transfer().may_prioritize(); !status) co_return status.error();
   co_return co_await tell(*task, transfer::PriorityAsked{priority});
+}
+
+std::optional<Error> not_here(const transfer::View& view) {
+  const std::string& source = view.asker.source_node;
+  if (source.empty()) return std::nullopt;
+  return Error{ErrorCode::kUsage,
+               fmt::format("session {} is between {} and {}, and this node has only ordered it: ask there",
+                           view.id, source, view.peer)};
 }
 
 }  // namespace sluice::node

@@ -55,6 +55,7 @@ class Sessions {
   std::vector<transfer::View> overviews() const;  // that have not ended, without their files
   // The one whose id begins with `id`. kUsage: there is none, or there are several.
   Result<transfer::View> find(const std::string& id) const;
+  // One that runs here. kUsage: it has ended, or never ran here (not_here()).
   Result<Task> find_active(const std::string& id) const;
   Task active(const std::string& id) const;                 // nothing: none, or it has ended
   transfer::UnderId under_id(const std::string& id) const;  // without the journal
@@ -118,6 +119,9 @@ class Sessions {
   std::function<void()> stopped_;                                     // until it was called
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a task may outlive this object
 };
+
+// Of a session between two other nodes: this node has ordered it, and has nothing of it. Nothing: it is not.
+std::optional<Error> not_here(const transfer::View& view);
 
 // kDaemonNotRunning: what needs the dataplane cannot be done without it.
 Error no_dataplane(const config::Node& node);

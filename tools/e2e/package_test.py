@@ -1,6 +1,7 @@
 # What the package installs beside the programs: its units, the settings of the host, the audit log's rotation; and
 # `sluice node setup` on a terminal. The package itself is tried by ./dev package --try.
 # SPDX-License-Identifier: Apache-2.0
+import email.utils
 import json
 import os
 import pathlib
@@ -67,7 +68,7 @@ def _calls_of(name):
 
 
 @needs_systemd
-@pytest.mark.parametrize("unit", [unit for unit in _UNITS if not re.search("host|console|notify|watch|run@", unit.name)], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", [unit for unit in _UNITS if not re.search("host|console|notify", unit.name)], ids=lambda unit: unit.name)
 def test_a_unit_lets_its_daemon_confine_itself(unit):
     allowed = set()
     for line in unit.read_text().splitlines():
@@ -88,6 +89,57 @@ def test_units_are_known_to_the_scripts_of_the_package():
             # Of a template there are as many as somebody has made: they end when the package goes.
             name, template, _ = unit.name.partition("@")
             assert (name + template if template else unit.name) in text or (template and "/pre" not in script), script
+
+
+@pytest.mark.skipif(shutil.which("systemctl") is None, reason="no systemctl here")
+@pytest.mark.parametrize("last", ["disable *", "enable *"], ids=["as_rhel", "as_debian"])
+def test_the_presets_enable_three_services_on_any_system(tmp_path, last):
+    for folder, files in {"system": _UNITS + _SOCKETS, "system-preset": [_PACKAGE / "systemd/sluice.preset"]}.items():
+        place = tmp_path / "usr/lib/systemd" / folder
+        place.mkdir(parents=True)
+        for file in files:
+            shutil.copy(file, place / ("50-" * (folder != "system") + file.name))
+    (tmp_path / "usr/lib/systemd/system-preset/99-default.preset").write_text(last + "\n")
+    assert run("systemctl", f"--root={tmp_path}", "preset-all").returncode == 0
+    enabled = {path.name for path in (tmp_path / "etc/systemd/system").rglob("sluice*") if path.is_symlink()}
+    assert enabled == {"sluice-host.service", "sluice-dataplane.service", "sluice-control.service"}
+    script = (_PACKAGE / "rpm/post.lua").read_text()
+    assert set(re.findall(r'"(sluice-\w+\.service)"', script)) == enabled
+
+
+def test_a_purge_leaves_nothing_of_a_node(tmp_path):
+    """On a root of its own, with every file that REFERENCE knows."""
+    reference = (_PACKAGE.parents[1] / "docs/REFERENCE.md").read_text().split("## Files of a node")[1].split("\n#")[0]
+    names = [name for row in re.findall(r"^\| (`.*?) \| 0", reference, re.MULTILINE) for name in re.findall(r"`([\w./-]+)`", row)]
+    others = ["users.map", "notify.conf", "watch/spool.conf", "jobs/nightly.toml", "authority/token"]
+    assert {"node.toml", "distrusted/WHAT", "authority/crl.pem"} <= set(names)
+    for name in [*names, *others]:
+        file = tmp_path / "etc/sluice" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith("/"):
+            file.mkdir()
+        elif name != "run":
+            file.touch()
+    received = tmp_path / "etc/sluice/data/received"
+    received.parent.mkdir()
+    received.touch()
+    text = (_PACKAGE / "debian/postrm").read_text().replace("deb-systemd-helper", "no-such-helper")
+    text = re.sub(r'(?<=[ "])/(?=(etc|var|run)/)', f"{tmp_path}/", text)
+    assert not re.search(r"(?<!\w)/(etc|var|run)\b", text), "nothing of this host"
+    result = run("sh", "-c", text, "postrm", "purge", env={"PATH": "/usr/bin:/bin"}, cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert sorted(path.name for path in (tmp_path / "etc/sluice").iterdir()) == ["data"], "what was received stays"
+    shutil.rmtree(received.parent)
+    assert run("sh", "-c", text, "postrm", "purge", env={"PATH": "/usr/bin:/bin"}, cwd=tmp_path).returncode == 0
+    assert not (tmp_path / "etc/sluice").exists()
+
+
+def test_the_packages_changelog_has_the_day_of_the_release():
+    text = (_PACKAGE / "debian/changelog.in").read_text()
+    told = re.search(r"^ -- .*>?  (.*)$", text, re.MULTILINE)[1]
+    day = email.utils.parsedate_to_datetime(told)
+    assert email.utils.format_datetime(day) == told, "its day of the week"
+    assert f"## 1.0.0 - {day:%Y-%m-%d}" in (_PACKAGE.parents[1] / "CHANGELOG.md").read_text()
 
 
 # ---- what the host is given ----------------------------------------------------------------------

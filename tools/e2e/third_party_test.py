@@ -84,7 +84,14 @@ def test_a_file_moves_and_no_byte_comes_here(group, home, verb):
         assert (there["direction"], there["ordered_by"]) == (direction, "home")
         wait_until(lambda node=node: audited(group[node], "session_ended", session["id"]), 30, "the audit log")
         assert audited(group[node], "session_begun", session["id"])[0]["ordered_by"] == "home"
+        assert audited(group[node], "session_begun", session["id"])[0]["asked_by"] == "peer"
+        assert audited(group[node], "session_ended", session["id"])[0]["asked_by"] == "peer"
     assert audited(home, "order_begun", session["id"])[0]["source"] == "alpha"
+    wait_until(lambda: audited(home, "session_ended", session["id"]), 30, "the audit log")
+    ended = audited(home, "session_ended", session["id"])[0]
+    assert [ended[key] for key in ("asked_by", "role", "source", "destination")] == ["operator", "order", "alpha", "beta"]
+    for words in (("verify",), ("session", "log")):
+        refused(home.sluice(*words, session["id"]), USAGE, "between alpha and beta")
     assert not any(value for name, value in home.counters().items() if "chunks" in name)
     assert home.sluice("receipt", session["id"]).returncode == USAGE
     said = json.loads(json.loads(group["beta"].must("receipt", session["id"]).stdout)["statement"])
@@ -188,6 +195,8 @@ def test_the_rights_of_who_ordered_it_count_and_no_others(group, home):
         restrict(group, "beta", ["home"])
         restrict(group, "alpha", ["beta"])
         refused(home.sluice("send", "alpha:data/file", "beta:data/again"), OUTSIDE, "alpha")
+        probed = audited(group["alpha"], "grant_refused", last_session(home)["id"])
+        assert [(line["peer"], line["result"]) for line in probed] == [("home", "outside_exports")]
         assert not (group["beta"].export() / "again").exists()
     finally:
         restrict(group, "alpha", None)

@@ -141,7 +141,10 @@ def attempt_older(keep):
     with system(keep) as place:
         run("mmdebstrap", "--quiet", "--variant=apt", "--include=systemd,systemd-sysv,iproute2,libnss-extrausers", "bullseye",
             place, "deb http://deb.debian.org/debian bullseye main")  # fmt: skip
+        last = place / "usr/lib/systemd/system-preset/99-default-disable.preset"
+        last.write_text("disable *\n")  # as RHEL has it
         rpm_package.install(place)
+        last.unlink()
         boot(place, "trial_rpm.sh")
 
 

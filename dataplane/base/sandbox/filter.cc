@@ -3,6 +3,7 @@
 #include "dataplane/base/sandbox/filter.h"
 
 #include <fmt/format.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -121,6 +122,17 @@ Error not_taken(const std::string& what, int reason) {
           "the filter of system calls does not take " + what + ": " + std::strerror(-reason)};
 }
 
+// A filter that this process was started with may keep it from having another one.
+Status may_filter() {
+  const uint32_t action = SECCOMP_RET_ALLOW;
+  if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0 || errno != EPERM) return {};
+  return Error{
+      ErrorCode::kConfiguration,
+      "this process may not limit its own system calls, as a filter above it forbids that: add seccomp, "
+      "landlock_create_ruleset, landlock_add_rule, landlock_restrict_self and capset to SystemCallFilter= "
+      "of its unit, or to the profile of its container"};
+}
+
 // 0, or an errno below zero. Names that this machine does not have are no error.
 int add(const Filter& filter, uint32_t action, const char* call,
         const std::vector<scmp_arg_cmp>& arguments = {}) {
@@ -158,6 +170,7 @@ Status add_all(const Filter& filter, const Profile& profile, bool files_bounded)
 }  // namespace
 
 Result<bool> filter_calls(const Profile& profile, bool files_bounded) {
+  if (Status may = may_filter(); !may) return may.error();
   const Filter filter(seccomp_init(SCMP_ACT_TRAP), release);
   if (!filter) return not_taken("anything", -ENOMEM);
   // A call in the manner of another machine (32 bits) passes by the numbers that are judged here.

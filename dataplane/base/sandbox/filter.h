@@ -9,8 +9,8 @@
 
 namespace sluice::sandbox {
 
-// For every thread. `files_bounded`: Landlock holds. kInternal: it cannot be made of this profile. False:
-// this kernel takes no filter.
+// For every thread. `files_bounded`: Landlock holds. kInternal: it cannot be made of this profile.
+// kConfiguration: a filter above this process forbids it. False: this kernel takes no filter.
 Result<bool> filter_calls(const Profile& profile, bool files_bounded);
 
 }  // namespace sluice::sandbox
