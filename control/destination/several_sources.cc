@@ -17,8 +17,6 @@ constexpr uint32_t kWrongOfSettledMax = 64;
 // So long the first source waits for others that are about to join. A file of one extent is then asked of the
 // fastest, which this node knows from before.
 constexpr uint64_t kOthersJoinNs = 200 * kMillisecondNs;
-// A node that is near has taken a call by then (Siblings::kNearNs, two round trips).
-constexpr uint64_t kReachNs = 250 * kMillisecondNs;
 
 }  // namespace
 
@@ -181,10 +179,6 @@ bool SeveralSources::waits_for_faster(const Joined& leg) const {
   const uint64_t passed_ns = now_ns_ - first_joined_ns_;
   if (others_.faster && passed_ns < kOthersJoinNs) return true;
   return others_.faster_calls && passed_ns < std::min(kOthersJoinNs, leg.rtt_ns / 2);
-}
-
-bool SeveralSources::waits_to_hear() const {
-  return others_.unheard || (others_.unreached && now_ns_ - first_joined_ns_ < kReachNs);
 }
 
 void SeveralSources::written(LegId leg, const board::Event& event) {
