@@ -27,9 +27,11 @@ void World::begin_course() {
                        .lease = transfer::Lease{.name = name, .epoch = plan_.rivals.epochs[1]}});
     for (const End end : {End::kFailed, End::kCancelled}) oracle_.allow(end);
   }
-  if (plan_.course == Course::kSources && plan_.several.lie != Lie::kNone) oracle_.allow(End::kIntegrity);
-  // A file that sources have otherwise fails alone, where there are others.
-  if (plan_.course == Course::kSources && plan_.several.lie == Lie::kOtherFiles) oracle_.allow_failures();
+  // A file that sources have otherwise fails alone, where there are others, and one of which a witness lies.
+  if (plan_.course == Course::kSources && plan_.several.lie != Lie::kNone) {
+    oracle_.allow(End::kIntegrity);
+    oracle_.allow_failures();
+  }
   if (plan_.course != Course::kGrant) return;
   const int64_t unix_ns = hosts_.front()->unix_ns();
   papers_ = make_papers(fmt::format("{:032x}", (plan_.seed << 8) + 1), "files/", unix_ns);
