@@ -37,8 +37,12 @@ int report(const Error& error, bool json, Environment& environment) {
 int check_output(int exit_code, Environment& environment) {
   environment.out.flush();
   if (environment.out.good() || environment.reader_left()) return exit_code;
-  return report({ErrorCode::kInternal, "cannot write to the standard output; is its disk full?"}, false,
-                environment);
+  const int code = report(
+      {ErrorCode::kStorage, exit_code == 0 ? "cannot write to the standard output; is its disk full? The "
+                                             "command has done its work, and only its output is missing"
+                                           : "cannot write to the standard output; is its disk full?"},
+      false, environment);
+  return exit_code == 0 ? code : exit_code;
 }
 
 }  // namespace

@@ -256,7 +256,26 @@ TEST_F(CliTest, AClosedStandardOutputIsAnErrorAndNothingElse) {
   ASSERT_EQ(sluice({"send", "/a", "b:x"}).exit_code, 0);
   const std::string command = std::string(SLUICE_COMMAND_PATH) + " --node " + control_.directory.string();
   const int status = std::system((command + " session list >&- 2>&-").c_str());
-  EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ErrorCode::kInternal));
+  EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ErrorCode::kStorage));
+}
+
+TEST_F(CliTest, WhereOutputCannotBeWrittenTheWorkIsDoneAllTheSame) {
+  const auto run_on_a_full_disk = [&](const std::vector<std::string>& arguments) {
+    std::ofstream out("/dev/full");
+    std::ostringstream err;
+    Environment environment{out, err};
+    environment.working_directory = "/w";
+    environment.default_node = control_.directory;
+    const int exit_code = run(arguments, environment);
+    return Outcome{exit_code, "", err.str()};
+  };
+  sessions_are(api::Session::SUCCEEDED);
+  const Outcome sent = run_on_a_full_disk({"send", "-q", "/a", "b:x"});
+  EXPECT_EQ(sent.exit_code, static_cast<int>(ErrorCode::kStorage)) << "no defect of Sluice";
+  EXPECT_NE(sent.err.find("has done its work"), std::string::npos) << sent.err;
+  sessions_are(api::Session::FAILED, ErrorCode::kNoSpace, "b: no space");
+  const Outcome failed = run_on_a_full_disk({"send", "-q", "--json", "/a", "b:x"});
+  EXPECT_EQ(failed.exit_code, static_cast<int>(ErrorCode::kNoSpace)) << failed.err;
 }
 
 TEST_F(CliTest, CtrlCCancelsTheSessionAndSaysSo) {

@@ -83,7 +83,7 @@ TEST_F(NamesCommandsTest, AReaderThatLeavesEndsAListWithoutAWord) {
     environment.reader_left = [left] { return left; };
     environment.working_directory = "/w";
     environment.default_node = control_.directory;
-    EXPECT_EQ(run({"ls", "beta:data"}, environment), left ? 0 : 1);
+    EXPECT_EQ(run({"ls", "beta:data"}, environment), left ? 0 : static_cast<int>(ErrorCode::kStorage));
     EXPECT_EQ(err.str().find("disk full") == std::string::npos, left) << err.str();
   }
 }

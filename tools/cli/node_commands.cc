@@ -318,7 +318,8 @@ void add_init(CLI::App& node, Context& context) {
       ->add_option("--listen", options.listen,
                    "Address of the control stream; none: this node only calls, as behind a NAT or a firewall")
       ->type_name("HOST:PORT|none");
-  command->add_option("--device", options.device, "DPDK device of the data port")->type_name("DEVICE");
+  command->add_option("--device", options.device, "Device of the data port: udp (sockets), or one of DPDK")
+      ->type_name("DEVICE");
   command->add_option("--address", options.address4, "IPv4 address of the data port")->type_name("A/LEN");
   command->add_option("--address6", options.address6, "IPv6 address of the data port")->type_name("A/LEN");
   command->add_option("--gateway", options.gateway4, "IPv4 router of the data network")->type_name("A");

@@ -217,7 +217,7 @@ std::string next_steps(const Context& context, const Setup& setup, const identit
     text += setup.carrier.service_rights().empty() ? "" : "  systemctl daemon-reload\n";
     text +=
         "  systemctl restart sluice-host sluice-dataplane sluice-control\n"
-        "  adduser USER sluice                      (who may use it, besides root)\n";
+        "  usermod -aG sluice USER                  (who may use it, besides root)\n";
   } else {
     const auto host = host_commands(setup.carrier, setup.options.memory_mib);
     if (!host.empty())

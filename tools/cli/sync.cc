@@ -46,8 +46,13 @@ class Sync {
     if (flags_.dry_run) return preview();
     if (Status status = check_right(); !status) return status.error();
     if (send_all()) {
+      const bool all = sent_ + plan_.directories_after_removal().size() == plan_.names();
       remove_extra();
-      if (send(plan_.lists_after_removal())) send_top();
+      if (send(plan_.lists_after_removal(), true)) {
+        sent_ += plan_.directories_after_removal().size();
+        send_top();
+      }
+      if (all) bytes_ = plan_.bytes();  // a session counts what its packs add
     }
     return outcome();
   }
@@ -127,14 +132,17 @@ class Sync {
     const bool whole = !totals_.destination_found() ? plan_.names() != 0 || !sides_.name.empty()
                                                     : totals_.destination() == 0 && totals_.kept() == 0 &&
                                                           plan_.names() != 0 && plan_.removals().empty();
-    return whole ? send_one(nullptr) : send(plan_.lists());
+    return whole ? send_one(nullptr, plan_.names()) : send(plan_.lists());
   }
 
-  bool send(const std::vector<SyncPlan::List>& lists) {
-    return std::ranges::all_of(lists, [this](const SyncPlan::List& list) { return send_one(&list); });
+  bool send(const std::vector<SyncPlan::List>& lists, bool for_times = false) {
+    return std::ranges::all_of(lists, [this, for_times](const SyncPlan::List& list) {
+      return send_one(&list, for_times ? 0 : list.size());
+    });
   }
 
-  bool send_one(const SyncPlan::List* names) {
+  // `differ`: so many of the names. A session has the directories above them as well.
+  bool send_one(const SyncPlan::List* names, uint64_t differ) {
     if (canceller_.interrupted()) return fail(Error{ErrorCode::kCancelled, "interrupted"});
     const Result<std::string> id = client_->begin(sides_.request_of(request_, names));
     if (!id) return fail(id.error());
@@ -144,7 +152,7 @@ class Sync {
     const auto session = watch_session(environment_, *client_, *id, options);
     canceller_.ended(*id);
     if (!session) return fail(session.error());
-    return note(*session);
+    return note(*session, differ);
   }
 
   // Mode and time of the directory itself, which what was made and removed in it has changed. What cannot be
@@ -161,7 +169,8 @@ class Sync {
     if ((wanted.mode & S_ISVTX) == 0) there.mode &= ~static_cast<uint32_t>(S_ISVTX);  // it stays
     if (there == wanted) return;
     const SyncPlan::List nothing_in_it;
-    send_one(&nothing_in_it);
+    // Where nothing else is sent it is the name that differs; else what came into it has changed its time.
+    send_one(&nothing_in_it, sessions_.empty() ? 1 : 0);
   }
 
   struct Top {
@@ -181,13 +190,13 @@ class Sync {
     return Top{.mode = (*found)->mode() & 01777, .mtime_ns = base::file_time_of(**found)};
   }
 
-  bool note(const api::Session& session) {
+  bool note(const api::Session& session, uint64_t differ) {
     sessions_.push_back(api::session_json(session));
     api::Session& ended = ended_.emplace_back(session);
     ended.clear_files();
     ended.clear_history();
     for (const api::MissingName& name : session.names().missing()) problem(name.path(), name.reason());
-    sent_ += session.names().done();
+    sent_ += std::min(session.names().done(), differ - std::min(differ, session.names().failed()));
     failed_ += session.names().failed();
     bytes_ += session.bytes_total();
     tell_failure(environment_, session);
@@ -335,6 +344,7 @@ class Sync {
     api::Json send = api::Json::array();
     api::Json remove = api::Json::array();
     std::vector<SyncPlan::List> lists = plan_.lists();
+    lists.push_back(plan_.directories_after_removal());
     for (const SyncPlan::List& list : lists) {
       for (const std::string& path : list) {
         send.push_back(escaped(path));

@@ -133,6 +133,15 @@ std::vector<SyncPlan::List> SyncPlan::lists_after_removal() const {
   return cut(names);
 }
 
+SyncPlan::List SyncPlan::directories_after_removal() const {
+  const std::set<std::string> later = parents();
+  List names;
+  std::for_each(directories_.rbegin(), directories_.rend(), [&](const Name& each) {
+    if (later.contains(each.path)) names.push_back(each.path);
+  });
+  return names;
+}
+
 std::vector<SyncPlan::List> SyncPlan::cut(const std::vector<const Name*>& names) const {
   std::vector<List> lists;
   size_t bytes = 0;

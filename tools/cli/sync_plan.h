@@ -56,6 +56,8 @@ class SyncPlan {
   // Directories of the source from which something is removed: they are sent once that is done, and not
   // before.
   std::vector<List> lists_after_removal() const;
+  // Those among them that differ. The others get back the time that a removal changes.
+  List directories_after_removal() const;
 
  private:
   struct Name {

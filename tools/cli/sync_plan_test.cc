@@ -123,6 +123,7 @@ TEST(SyncPlan, DirectoriesThatLoseNamesAreSentAfterwards) {
   plan.add(difference(Kind::EXTRA, "x"));
   EXPECT_EQ(plan.lists(), (Lists{{"b"}}));
   EXPECT_EQ(plan.lists_after_removal(), (Lists{{"c/d", "c", "a"}})) << "k is not at the source";
+  EXPECT_EQ(plan.directories_after_removal(), (SyncPlan::List{"a"})) << "the others are the same";
 }
 
 }  // namespace

@@ -123,13 +123,18 @@ TEST_F(SyncTest, WhatTheSourceLacksIsRemovedAfterwards) {
   EXPECT_TRUE(removed().empty()) << "not without --delete";
   there_are({directory("d"), file("new")}, theirs,
             {directory("d"), directory("gone"), file("new"), file("z")});
-  control_.on_io([&] { control_.names.done = {.entries = 1}; });
+  control_.on_io([&] {
+    control_.names.done = {.entries = 1};
+    control_.sessions.prototype.mutable_names()->set_done(3);  // with the directories above
+  });
   const Outcome outcome = sluice({"send", "--sync", "--delete", "--json", "t", "b:data/"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(removed(), (Paths{"b:data/t/d/x", "b:data/t/gone/", "b:data/t/z"}));
   EXPECT_EQ(outcome.json()["removed"], 3);
   EXPECT_EQ(outcome.json()["sessions"].size(), 2U);
   EXPECT_EQ(sent()->options().names(0), "d") << "its time is set again";
+  EXPECT_EQ(outcome.json()["sent"], 1) << "as a dry run says, whatever a session counts";
+  EXPECT_EQ(outcome.json()["bytes"], 1);
 }
 
 TEST_F(SyncTest, WhatTheDestinationListsUnderAnotherNameThanItWasSentIsNotRemoved) {

@@ -309,6 +309,10 @@ Result<api::TransferRequest> transfer_request(Direction direction, const Transfe
       return ok.error();
     return api::TransferRequest(std::move(*request));
   }
+  if (knows && !flags.paths.empty()) {
+    const Status here = check_destination_here(flags.paths.back(), knows, working_directory);
+    if (!here) return here.error();
+  }
   auto request = get_request(flags.paths, flags.from, working_directory);
   if (!request) return request.error();
   if (auto ok = check_sync(flags, request->sources(0), request->destination()); !ok) return ok.error();

@@ -25,6 +25,26 @@ bool is_here(const std::string& word, const std::filesystem::path& working_direc
   return std::filesystem::exists(std::filesystem::symlink_status(working_directory / word, ignored));
 }
 
+// A word that could be NODE:PATH, of a node that nobody knows, is a file that is called so.
+Status check_file_here(const std::string& word, const std::filesystem::path& working_directory) {
+  if (api::is_memory_source(word) || api::is_null_destination(word)) return {};
+  const Result<Target> target = split_target(word);
+  if (!target || is_here(word, working_directory)) return {};
+  return usage(fmt::format(
+      "'{}': there is no such file here, and {} is no peer of this node ('sluice node show'); name "
+      "a file of this node by its path",
+      printable(word), target->node));
+}
+
+Status check_files_here(const std::vector<std::string>& arguments, const KnowsNode& knows,
+                        const std::filesystem::path& working_directory) {
+  for (auto word = arguments.begin(); word + 1 != arguments.end(); ++word) {
+    if (at_node(*word, knows)) continue;
+    if (const Status here = check_file_here(*word, working_directory); !here) return here;
+  }
+  return {};
+}
+
 Status check_source(const std::string& word, const Target& target, const std::string& node) {
   if (target.path.empty())
     return usage(fmt::format("'{}' has no path; write {}:EXPORT/FILE", printable(word), target.node));
@@ -48,7 +68,11 @@ Result<std::optional<api::SendRequest>> two_nodes(const std::vector<std::string>
     const std::string& word = arguments[i];
     const std::optional<Target> from = at_node(word, knows);
     if (!from || (sends && from->node == to->node)) {
-      if (request.from().empty()) return None();
+      if (request.from().empty()) {
+        const Status here = sends ? check_files_here(arguments, knows, working_directory) : Status();
+        if (!here) return here.error();
+        return None();
+      }
       return usage(fmt::format("'{}' is not at {}, as the source before it is; send them one by one",
                                printable(word), request.from()));
     }
@@ -71,6 +95,19 @@ Result<std::optional<api::SendRequest>> two_nodes(const std::vector<std::string>
   request.set_peer(to->node);
   request.set_destination(to->path);
   return None(std::move(request));
+}
+
+Status check_destination_here(const std::string& word, const KnowsNode& knows,
+                              const std::filesystem::path& working_directory) {
+  const Result<Target> target = split_target(word);
+  const size_t slash = word.find('/');
+  if (!target || slash == std::string::npos || api::is_null_destination(word)) return {};
+  const std::string directory = word.substr(0, slash);
+  if (is_here(directory, working_directory) || knows(target->node)) return {};
+  return usage(fmt::format(
+      "'{}': there is no directory '{}' here, and {} is no peer of this node ('sluice node show'); name a "
+      "place at this node by its path",
+      printable(word), printable(directory), target->node));
 }
 
 }  // namespace sluice::cli

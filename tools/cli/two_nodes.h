@@ -22,4 +22,9 @@ Result<std::optional<api::SendRequest>> two_nodes(const std::vector<std::string>
                                                   const KnowsNode& knows,
                                                   const std::filesystem::path& working_directory);
 
+// Of `sluice get`, which stores here: "NODE:DIR/" with a NODE that nobody knows is a mistake, unless there is
+// such a directory. kUsage.
+Status check_destination_here(const std::string& word, const KnowsNode& knows,
+                              const std::filesystem::path& working_directory);
+
 }  // namespace sluice::cli

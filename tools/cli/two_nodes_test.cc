@@ -51,6 +51,7 @@ TEST_F(TwoNodes, AreTheSourceAndTheDestination) {
 TEST_F(TwoNodes, AreNotMeantByWordsOfThisNode) {
   EXPECT_TRUE(is_own({"x", "beta:in/"}));
   EXPECT_TRUE(is_own({"./alpha:x", "beta:in/"}));
+  std::ofstream(here_ / "nobody:x") << "here";
   EXPECT_TRUE(is_own({"nobody:x", "beta:in/"}));  // a file here that is called so
   EXPECT_TRUE(is_own({"alpha:x", "nobody:in/"}, false));
   EXPECT_TRUE(is_own({"alpha:x", "./beta:in"}, false));
@@ -60,6 +61,21 @@ TEST_F(TwoNodes, AreNotMeantByWordsOfThisNode) {
   EXPECT_TRUE(is_own({"beta:x", "beta:y"}));  // target.h says what is wrong with it
   EXPECT_TRUE(is_own({"beta:y"}));
   EXPECT_TRUE(is_own({}));
+}
+
+TEST_F(TwoNodes, ANodeThatNobodyKnowsIsNoFileHere) {
+  expect_usage({"nobody:data/x", "beta:in/"}, "nobody is no peer");
+  expect_usage({"x", "nobody:data/x", "beta:in/"}, "nobody is no peer");
+  const auto knows = [](const std::string& name) { return name == "alpha"; };
+  const auto stores_here = [&](const std::string& word) {
+    return static_cast<bool>(check_destination_here(word, knows, here_));
+  };
+  EXPECT_FALSE(stores_here("nobody:in/"));
+  EXPECT_FALSE(stores_here("nobody:in/x"));
+  std::filesystem::create_directories(here_ / "nobody:in");
+  for (const char* word :
+       {"nobody:in/", "nobody:x", "./nobody:x/y", "alpha:x/y", "x", "x/y", "null:", "/x:/y"})
+    EXPECT_TRUE(stores_here(word)) << word;
 }
 
 TEST_F(TwoNodes, AFileHereThatIsCalledSoIsNotTakenForTheOther) {

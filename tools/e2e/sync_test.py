@@ -58,8 +58,10 @@ def test_what_changed_is_sent_and_nothing_else(way):
     os.rename(way.source / "d5" / "e5" / "f5", way.source / "d5" / "e5" / "renamed")
     os.utime(way.source / "d6", ns=(1, 88))
     before = state_of(way.destination)
+    foreseen = way.report("-n")
     report = way.report()
     assert len(report["sessions"]) == 1 and report["removed"] == 0
+    assert report["sent"] == len(foreseen["would_send"])
     after = state_of(way.destination)
     assert after.pop(b"d5/e5/f5") == before[b"d5/e5/f5"], "what the source lacks stays"
     wanted = state_of(way.source)
@@ -101,9 +103,13 @@ def test_delete_removes_what_the_source_lacks(way):
     neighbour = way.destination.parent / "neighbour"
     neighbour.write_bytes(b"mine")
     way.report()
+    (way.source / "d1" / "e1" / "new").write_bytes(b"of nine B")
     assert (way.destination / "extra").exists() and (way.destination / "d2").exists()
+    foreseen = way.report("-n", "--delete")
     report = way.report("--delete")
     assert report["removed"] > 4
+    assert (report["sent"], report["bytes"]) == (len(foreseen["would_send"]), 9), "as foreseen"
+    assert way.settled("--delete")["same"] == report["same"] + report["sent"]
     way.same()
     assert neighbour.read_bytes() == b"mine"
     way.settled("--delete")
