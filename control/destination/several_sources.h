@@ -121,7 +121,7 @@ class SeveralSources {
   void others_join(Others others) { others_ = others; }
   // An object that one source has brought may be a broken copy of what the next one has. A node that is near
   // has taken a call within two round trips (Siblings::kNearNs).
-  static constexpr uint64_t kReachNs = 250'000'000;
+  static constexpr uint64_t kReachNs = 120'000'000;
   bool waits_to_hear() const {
     return others_.unheard || (others_.unreached && now_ns_ - first_joined_ns_ < kReachNs);
   }

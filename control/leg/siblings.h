@@ -59,7 +59,7 @@ class Siblings {
   void reached(LegId leg, uint64_t rtt_ns) { legs_[leg].rtt_ns = rtt_ns; }
   // One that is on its way has never agreed upon the files: its peer is there, and near enough to be waited
   // for; or nobody knows yet whether it is.
-  static constexpr uint64_t kNearNs = 100'000'000;
+  static constexpr uint64_t kNearNs = 50'000'000;
   bool near_unheard() const;
   bool some_unreached() const;
   // Those of which most is expected first: they call first, and have their turn first.
