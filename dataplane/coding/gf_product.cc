@@ -23,7 +23,9 @@ void multiply(const Product& product, uint8_t* matrix, uint8_t* tables) {
   ec_init_tables(columns, rows, matrix, tables);
   uint8_t* in[kProductColumnsMax];
   uint8_t* out[kProductRowsMax];
-  std::copy_n(product.in, product.columns, in);
+  // ISA-L takes pointers that it could write through, and only reads.
+  std::transform(product.in, product.in + product.columns, in,
+                 [](const uint8_t* p) { return const_cast<uint8_t*>(p); });
   std::copy_n(product.out, product.rows, out);
   for (uint32_t at = 0; at < product.symbol_bytes;) {
     uint32_t bytes = product.symbol_bytes - at;

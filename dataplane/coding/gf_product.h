@@ -15,7 +15,7 @@ inline constexpr uint32_t kProductRowsMax = 256;
 
 // out[r] = the sum over c of matrix[r * columns + c] * in[c], of symbols of `symbol_bytes` bytes.
 struct Product {
-  uint8_t* const* in;  // only read: ISA-L takes no pointers to const
+  const uint8_t* const* in;
   uint8_t* const* out;
   uint32_t columns;  // at most kProductColumnsMax
   uint32_t rows;     // at most kProductRowsMax

@@ -139,11 +139,7 @@ void RaptorQ::encode_few(const Encoding& encoding, std::span<uint8_t> arena) con
   const Few few(rows, columns, arena.data());
   for (uint32_t row = 0; row < rows; ++row)
     std::copy_n(coefficients(encoding.first_id + row), columns, few.matrix + size_t{row} * columns);
-  uint8_t* in[kProductColumnsMax];
-  // ISA-L takes pointers that it could write through, and only reads.
-  std::transform(encoding.source.begin(), encoding.source.end(), in,
-                 [](const uint8_t* p) { return const_cast<uint8_t*>(p); });
-  multiply({.in = in,
+  multiply({.in = encoding.source.data(),
             .out = encoding.repair.data(),
             .columns = columns,
             .rows = rows,
@@ -158,14 +154,14 @@ bool RaptorQ::decode_few(const Decoding& decoding, std::span<uint8_t> arena) con
   const auto columns = static_cast<uint32_t>(decoding.source.size());
   const auto lost = static_cast<uint32_t>(missing.size());
   const Few few(lost, columns, arena.data());
-  uint8_t* in[kProductColumnsMax];
+  const uint8_t* in[kProductColumnsMax];
   uint8_t* out[kFewMax];
   uint8_t* sums[kFewMax];
   uint8_t* rows[kFewMax];
   for (uint32_t row = 0; row < lost; ++row) {
     const RepairSymbol& symbol = decoding.repair[row];
     if (symbol.id >= kKnownRepairs) return false;
-    in[columns - lost + row] = const_cast<uint8_t*>(symbol.bytes);
+    in[columns - lost + row] = symbol.bytes;
     out[row] = decoding.source[missing[row]];
     sums[row] = few.sums + size_t{row} * columns;
     rows[row] = few.matrix + size_t{row} * columns;

@@ -51,11 +51,7 @@ Coded ReedSolomon::encode(const Encoding& encoding, std::span<uint8_t> arena) co
   uint8_t* const matrix = arena.data();
   for (uint32_t row = 0; row < rows; ++row)
     std::copy_n(&matrix_[size_t{encoding.first_id + row} * source_symbols_], columns, matrix + row * columns);
-  uint8_t* in[kShardsMax];
-  // ISA-L takes pointers that it could write through, and only reads.
-  std::transform(encoding.source.begin(), encoding.source.end(), in,
-                 [](const uint8_t* p) { return const_cast<uint8_t*>(p); });
-  multiply({.in = in,
+  multiply({.in = encoding.source.data(),
             .out = encoding.repair.data(),
             .columns = columns,
             .rows = rows,
@@ -78,7 +74,7 @@ Coded ReedSolomon::decode(const Decoding& decoding, std::span<uint8_t> arena) co
 
   // What is multiplied: the source symbols that are here, then the repair symbols. The matrix knows each by
   // its point: j of source symbol j, K + r of repair symbol r.
-  uint8_t* in[kShardsMax];
+  const uint8_t* in[kShardsMax];
   uint8_t* out[kShardsMax];
   uint8_t points[kShardsMax];
   uint32_t count = 0;
@@ -96,7 +92,7 @@ Coded ReedSolomon::decode(const Decoding& decoding, std::span<uint8_t> arena) co
   for (const RepairSymbol& symbol : decoding.repair.first(lost)) {
     if (symbol.id >= repair_symbols_max() || used.test(symbol.id)) return Coded::kRefused;
     used.set(symbol.id);
-    in[count] = const_cast<uint8_t*>(symbol.bytes);
+    in[count] = symbol.bytes;
     points[count++] = static_cast<uint8_t>(source_symbols_ + symbol.id);
   }
   uint8_t* const matrix = arena.data();
