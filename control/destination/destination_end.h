@@ -226,9 +226,9 @@ class DestinationEnd final : public DataEnd {
     std::map<ObjectId, uint64_t> bytes;  // of files that are read for digests, so far
     uint64_t took_ns = 0;
   } digesting_;
-  // Before the first name all sources that are near have said their files: one of a broken copy may have been
-  // the first. Nobody waits for one of them for longer than this. Of those that are far none is waited for,
-  // since a small file would come sooner without them.
+  // No file gets its name before each source that is near has said its files: the source that was first may
+  // have a broken copy. The wait for a silent one ends after this. Nobody waits for a source that is far: a
+  // small file would come sooner without it.
   static constexpr uint64_t kSizesWaitNs = 5'000'000'000;
   struct Due {                    // to be given their names
     std::set<ObjectId> finished;  // before all sources were heard

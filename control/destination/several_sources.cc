@@ -265,8 +265,8 @@ void SeveralSources::count(const parts::ExtentCheck::Verdict& verdict) {
   const auto found = objects_.find(verdict.object);
   if (found == objects_.end()) return;
   if (!planner_.arrived(verdict.leg, verdict.object, verdict.extent, now_ns_)) {
-    // Of a pack that another source is asked for by now, or of a source that is asked for nothing more of it.
-    // Whoever is asked may have sent it already, into what is forgotten here: it is asked anew.
+    // It does not count: another source is asked for this pack by now, or this source for nothing more of the
+    // file. The other may have sent the extent already, into what is forgotten here, so it is asked anew.
     if (found->second.counted.is_set(verdict.extent)) return;
     check_.forget(verdict.object, parts::run_of(verdict.extent));
     lose(verdict.object, parts::run_of(verdict.extent));

@@ -82,7 +82,7 @@ class SeveralSources {
   // The digest of the whole, as a source has it that did not send all of it; none: each extent has its
   // source's.
   std::optional<uint64_t> witnessed(ObjectId object) const;
-  // What to tell people when it is not the digest of what came.
+  // For people: the digest of what came is another one.
   std::string not_witnessed(ObjectId object) const;
 
   // ---- what is listed (several_settlement.cc) ----

@@ -8,9 +8,9 @@
 
 namespace sluice::transfer {
 
-// What is left of what a source takes when all other questions wait as well. And of many an eighth is free: a
-// source that had sent an extent when it was asked for its digest says it twice, and still owes the second
-// one when the first has come.
+// A source takes so many questions less those of other kinds, which may all wait at the same time. An eighth
+// of a large window stays free: a source that had sent an extent when it was asked for its digest says the
+// digest twice, and still owes the second one when the first has come.
 uint64_t SeveralSources::witness_window(uint64_t digests_unanswered) {
   static_assert(kDigestsUnansweredMin > kOtherQuestionsMax);
   const uint64_t takes =

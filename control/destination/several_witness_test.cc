@@ -211,7 +211,7 @@ TEST_F(SourcesWitnessTest, WhatWasThereBeforeIsAskedOfOne) {
   EXPECT_EQ(asked_[LegId(0)].size(), kExtents);
 }
 
-// The rest of what a source takes is for other questions. Of an older one it is 64 extents.
+// The rest of what a source takes is for other questions. An older source takes 64 extents.
 TEST_F(SourcesWitnessTest, AWitnessIsAskedForAsMuchAtATimeAsItTakes) {
   const recovery::Range all{.offset = 0, .length = kExtents * kWitnessedBytes};
   for (const auto [taken, most] : {std::pair(64U, 16U), {256U, 184U}, {4096U, 300U}, {UINT32_MAX, 300U}}) {

@@ -11,8 +11,8 @@
 namespace sluice::transfer {
 namespace {
 
-// Of a handshake. A sluice-control that is connected runs; it keeps a new attempt waiting until the last one
-// has let go of its files.
+// Why a handshake gets no answer. A sluice-control that is connected runs; it keeps a new attempt waiting
+// until the last one has let go of its files.
 std::string silence_of(const std::string& peer, bool greeted) {
   if (greeted) return fmt::format("node {} does not answer any more: see that its sluice-control runs", peer);
   return fmt::format(

@@ -96,7 +96,7 @@ asio::awaitable<Status> OrderDesk::answer(CallPtr call, std::string id, bool kno
   co_return co_await tell(call, id);
 }
 
-// Who is refused for now asks again, every few seconds.
+// A node that is refused for now asks again every few seconds: that is not worth a line each time.
 void OrderDesk::note_refused(const SessionlessCall& call, const std::string& id, const Error& why) {
   if (!order_waits(why.code)) sessions_.note(audit::grant_refused(id, call.peer(), why, async::unix_ns()));
 }

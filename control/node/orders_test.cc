@@ -250,7 +250,7 @@ TEST_F(OrdersTest, AnOrderStandsInTheJournalAndWaitsForItsSource) {
   const auto saved = services_->journal->session(*id);
   ASSERT_TRUE(saved && *saved && (*saved)->ordered);
   EXPECT_EQ((*saved)->ordered->destination, "beta");
-  // What is asked of it that only its nodes have.
+  // Only the two nodes of an order have its log and its files, and this one says so.
   for (const Error& error :
        {sessions_->find_active(*id).error(), Logs(services_, *sessions_).log(*id).error(),
         Logs(services_, *sessions_).set_level(*id, "events").error()}) {
