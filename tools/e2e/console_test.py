@@ -250,7 +250,9 @@ def test_a_session_is_steered(page):
     with open(source, "wb") as file:
         file.write(b"x" * 64 * MIB)
     sides = {"from": {"node": "", "path": "data"}, "to": {"node": "b", "path": "data"}}
-    id = page.ask("copy", **sides, names=["slow"], options={"rate_bps": 1_000_000})["id"]
+    id = page.ask("copy", **sides, names=["slow"], options={"rate_bps": 10_000_000})["id"]
+    # A session that has not begun to move data cannot be paused.
+    wait_until(lambda: page.ask("sessions/show", id=id)["done"] > 0, 60, "its first bytes")
     assert page.ask("sessions/limit", id=id, rate_bps=500_000)["limit"] == 500_000
     assert page.ask("sessions/prioritize", id=id, priority=5)["priority"] == 5
     page.ask("sessions/pause", id=id)

@@ -69,6 +69,7 @@ def test_sessions_are_listed_limited_paused_waited_for_and_cancelled(programs, p
         assert session in _must(*one[:2])
         assert _run(*one, "wait", "0.2").returncode == 124
         assert " 500000000" in _must(*one, "limit", "500000000")
+        wait_until(lambda: pair.a.json("session", "show", session)[1]["bytes_done"] > 0, 60, "the first bytes")
         _must(*one, "pause")
         wait_until(lambda: " paused " in _must(*one, "show"), 30, "the session pauses")
         _must(*one, "continue")
