@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   app.add_option("--course", course,
                  "What the session of each plan is, whatever its seed says: two-nodes, sources (of one "
                  "destination), rivals (for one lease), grant (of a third node)");
+  app.add_flag("--coded", options.coded, "Give each plan an erasure code and losses, whatever its seed says");
   app.add_flag("--verbose", options.verbose, "Print every event (with --seed), or every seed");
   if (const auto parsed = sluice::arguments::parse_main(app, argc, argv); parsed.ended) return parsed.status;
 
@@ -61,7 +62,7 @@ int main(int argc, char** argv) {
   }
   if (*one) return run_one(seed, options);
   if (exhaustive) return run_exhaustive(options);
-  if (options.broken == Break::kNone && !options.course) {
+  if (options.broken == Break::kNone && !options.course && !options.coded) {
     std::ifstream list(regressions);
     for (std::string line; std::getline(list, line);) {
       if (line.empty() || line[0] == '#') continue;

@@ -248,16 +248,18 @@ void make_narrow(Plan& p, Random& r) {
   p.stall_timeout_ns = std::max(p.stall_timeout_ns, 5 * kSecond);
 }
 
+options::Fec draw_code(Random& random) {
+  if (random.chance(300'000)) return options::Fec::kAuto;
+  if (random.chance(700'000)) return options::Fec::kReedSolomon;
+  return coding::is_built_in(coding::Scheme::kRaptorQ) ? options::Fec::kRaptorQ : options::Fec::kReedSolomon;
+}
+
 // Repair symbols are sent where losses are known of; so often they are declared, whether there are any or
 // not.
 void choose_codes(Plan* plan) {
   Random random(plan->seed, 17);
   if (!random.chance(400'000)) return;
-  plan->fec = random.chance(300'000)   ? options::Fec::kAuto
-              : random.chance(700'000) ? options::Fec::kReedSolomon
-                                       : options::Fec::kRaptorQ;
-  if (plan->fec == options::Fec::kRaptorQ && !coding::is_built_in(coding::Scheme::kRaptorQ))
-    plan->fec = options::Fec::kReedSolomon;
+  plan->fec = draw_code(random);
   if (plan->expected_loss_ppm == 0 && random.chance(500'000))
     plan->expected_loss_ppm = static_cast<uint32_t>(random.between(10'000, 300'000));
 }
@@ -270,6 +272,15 @@ void choose_compression(Plan* plan) {
 }
 
 }  // namespace
+
+void have_coded(Plan* plan) {
+  Random random(plan->seed, 21);
+  plan->fec = draw_code(random);
+  if (plan->expected_loss_ppm == 0)
+    plan->expected_loss_ppm = static_cast<uint32_t>(random.between(10'000, 300'000));
+  for (uint32_t node = 0; node < plan->nodes(); ++node)
+    plan->path[node].loss.probability = 0.01 + fraction(random, 300'000);
+}
 
 Plan make_plan(uint64_t seed) { return make_plan(seed, course_of(seed)); }
 

@@ -49,15 +49,18 @@ Running* shared_running() {
   return page == MAP_FAILED ? nullptr : new (page) Running;
 }
 
-Plan plan_of(uint64_t seed, uint32_t legs, std::optional<Course> course) {
+// `legs` and `course`: instead of those of `options`.
+Plan plan_of(uint64_t seed, const RunOptions& options, uint32_t legs, std::optional<Course> course) {
   Plan plan = course ? make_plan(seed, *course) : make_plan(seed);
   if (legs != 0 && plan.course == Course::kTwoNodes) choose_legs(&plan, legs);
+  if (options.coded) have_coded(&plan);
+  plan.broken = options.broken;
   return plan;
 }
 
-void say_failure(const Plan& plan, const Outcome& out) {
-  fmt::print("FAILED seed {}: {}\n{}last events:\n{}replay: ./dev sim --seed {} --course {}\n", plan.seed,
-             out.failure, plan.text(), out.tail, plan.seed, course_name(plan.course));
+void say_failure(const Plan& plan, const Outcome& out, bool coded) {
+  fmt::print("FAILED seed {}: {}\n{}last events:\n{}replay: ./dev sim --seed {} --course {}{}\n", plan.seed,
+             out.failure, plan.text(), out.tail, plan.seed, course_name(plan.course), coded ? " --coded" : "");
   std::fflush(stdout);
 }
 
@@ -74,7 +77,7 @@ Outcome run_plan(const Plan& plan, bool twice, bool print) {
   return out;
 }
 
-bool run_into(const Plan& plan, bool twice, bool quiet, Totals* totals) {
+bool run_into(const Plan& plan, bool twice, const RunOptions& options, Totals* totals) {
   if (running != nullptr) running->store(plan.seed, std::memory_order_relaxed);
   const Outcome out = run_plan(plan, twice, false);
   ++totals->runs;
@@ -87,7 +90,7 @@ bool run_into(const Plan& plan, bool twice, bool quiet, Totals* totals) {
   if (out.end != End::kDone && out.failure.empty()) ++totals->ended;
   if (out.failure.empty()) return true;
   ++totals->failures;
-  if (!quiet) say_failure(plan, out);
+  if (options.broken == Break::kNone) say_failure(plan, out, options.coded);
   return false;
 }
 
@@ -162,8 +165,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }  // namespace
 
 int run_one(uint64_t seed, const RunOptions& options) {
-  Plan plan = plan_of(seed, options.legs, options.course);
-  plan.broken = options.broken;
+  const Plan plan = plan_of(seed, options, options.legs, options.course);
   fmt::print("{}", plan.text());
   std::fflush(stdout);
   const auto begin = std::chrono::steady_clock::now();
@@ -171,7 +173,7 @@ int run_one(uint64_t seed, const RunOptions& options) {
   fmt::print("end {}, {:.3f} ms of virtual time, {} events, {} frames, {} bytes sent of {}, trace {:016x}\n",
              end_name(out.end), static_cast<double>(out.virtual_ns) * 1e-6, out.events, out.frames,
              out.bytes_sent, out.bytes, out.hash);
-  if (!out.failure.empty()) say_failure(plan, out);
+  if (!out.failure.empty()) say_failure(plan, out, options.coded);
   const Totals totals{.runs = 1,
                       .failures = out.failure.empty() ? 0U : 1U,
                       .faults = out.faults,
@@ -188,9 +190,7 @@ int run_seeds(const RunOptions& options) {
   const bool broken = options.broken != Break::kNone;
   const auto run_seed = [&](uint64_t seed, bool twice, Totals* totals, uint32_t legs,
                             std::optional<Course> course) {
-    Plan plan = plan_of(seed, legs, course);
-    plan.broken = options.broken;
-    const bool good = run_into(plan, twice, broken, totals);
+    const bool good = run_into(plan_of(seed, options, legs, course), twice, options, totals);
     if (options.verbose || (broken && !good)) fmt::print("seed {} {}\n", seed, good ? "held" : "failed");
     return good;
   };
@@ -240,7 +240,7 @@ int run_exhaustive(const RunOptions& options) {
   const Totals all = in_processes(options.jobs, [&](uint32_t job) {
     Totals totals;
     const auto run = [&](uint64_t forward, uint64_t backward) {
-      run_into(pattern_plan(forward, backward), false, false, &totals);
+      run_into(pattern_plan(forward, backward), false, options, &totals);
     };
     for (uint64_t bits = job; bits < patterns; bits += options.jobs) {
       run(bits, 0);
