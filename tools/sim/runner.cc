@@ -60,7 +60,8 @@ Plan plan_of(uint64_t seed, const RunOptions& options, uint32_t legs, std::optio
 
 void say_failure(const Plan& plan, const Outcome& out, bool coded) {
   fmt::print("FAILED seed {}: {}\n{}last events:\n{}replay: ./dev sim --seed {} --course {}{}\n", plan.seed,
-             out.failure, plan.text(), out.tail, plan.seed, course_name(plan.course), coded ? " --coded" : "");
+             out.failure, plan.text(), out.tail, plan.seed, course_name(plan.course),
+             coded ? " --coded" : "");
   std::fflush(stdout);
 }
 

@@ -18,7 +18,7 @@ struct RunOptions {
   uint32_t jobs = 1;
   uint32_t twice_every = 1;  // seeds of which one runs twice, to see that it takes the same course
   uint32_t bits = 10;
-  uint32_t legs = 0;  // of each transfer; 0: as its seed says
+  uint32_t legs = 0;   // of each transfer; 0: as its seed says
   bool coded = false;  // each plan has a code and losses; else as its seed says
   bool verbose = false;
   Break broken = Break::kNone;
