@@ -183,6 +183,18 @@ TEST_F(SeveralPeers, WhoLacksTheFileIsDoneWithout) {
   EXPECT_EQ(transfer_->view(now_ns_).legs[kAlpha.value()].error, "");
 }
 
+TEST_F(SeveralPeers, WhatIsShownAtTheEndIsOfOneThatAgreed) {
+  answers(kAlpha, 10 * kExtent, [](Message& word) {
+    if (std::holds_alternative<TransferOffer>(word)) word = failure_of({ErrorCode::kUsage, "no such file"});
+  });
+  answers(kBeta);
+  files_are_made();
+  EXPECT_EQ(transfer_->view(now_ns_).crc, "crc64");
+  post(Cancel{});
+  ASSERT_NE(phase(kBeta), LegPhase::kMoving);
+  EXPECT_EQ(transfer_->view(now_ns_).crc, "crc64") << "alpha was refused, and has agreed upon nothing";
+}
+
 // One source may be done with an empty or short copy before another was heard.
 TEST_F(SeveralPeers, NothingGetsItsNameBeforeAllHaveSaidWhichFilesTheyHave) {
   answers(kGamma, 0);

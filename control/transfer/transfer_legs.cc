@@ -183,10 +183,15 @@ std::set<std::string> Transfer::peers_without_end() const {
   return unaware;
 }
 
-// The one that stands for all where only one is shown: as far as any has come.
+// The one that stands for all where only one is shown: as far as any has come, and one that has agreed upon
+// something before one that has not.
 const Leg& Transfer::shown_leg() const {
   const auto come = [](const Leg& leg) {
-    return leg.moving() ? 3 : leg.phase() == LegPhase::kIdle ? 0 : leg.phase() < LegPhase::kHandshake ? 1 : 2;
+    const int phase = leg.moving()                         ? 3
+                      : leg.phase() == LegPhase::kIdle     ? 0
+                      : leg.phase() < LegPhase::kHandshake ? 1
+                                                           : 2;
+    return std::pair(phase, leg.agreement().lanes != 0);
   };
   const Leg* shown = legs_.begin()->get();
   for (const auto& leg : legs_)
