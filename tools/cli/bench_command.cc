@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -111,6 +112,11 @@ Result<Way> way_of(const BenchFlags& flags, Direction direction, const Environme
   if (!bytes) return bytes.error();
   if (*bytes == 0 && !flags.to.empty() && flags.from.empty()) *bytes = kDiskBytes;
   Way way{.direction = direction, .request = {}, .scratch = {}, .stop_bytes = flags.to.empty() ? 0 : *bytes};
+  // Of a directory at the other node its session is the first to know.
+  std::error_code unknown;
+  if (way.sends() && !flags.from.empty() &&
+      std::filesystem::is_directory(environment.working_directory / flags.from, unknown))
+    return Error{ErrorCode::kUsage, printable(flags.from) + ": is a directory; --from takes one file"};
   const std::string remote = flags.peer + ":";
   const std::string source =
       flags.from.empty() ? fmt::format("memory:{}", generated(flags, *bytes)) : flags.from;

@@ -164,6 +164,7 @@ TEST_F(BenchCommand, OfADiskOneEndIsAFile) {
   EXPECT_EQ(sluice({"bench", "beta", "-t", "5", "--from", "file.bin"}).exit_code, 0);
   EXPECT_EQ(control_.sessions.last_send->sources(0), "/w/file.bin");
   EXPECT_EQ(control_.sessions.last_send->destination(), "null:");
+  expect_one_line_error(sluice({"bench", "beta", "--from", "/"}), ErrorCode::kUsage);
 }
 
 TEST_F(BenchCommand, AnEndThatNobodyAskedForIsAnError) {
