@@ -261,12 +261,14 @@ def test_the_summary_of_peers_takes_the_best_of_each():
     rows = [peer("sluice-memif", "tmpfs", 30.0), peer("sluice-af-packet", "tmpfs", 6.0), peer("scp", "tmpfs", None),
             peer("gridftp", "tmpfs", 10.0, "bbr"), peer("gridftp", "tmpfs", 20.0, "cubic"),
             peer("sluice-memif", "disk", 8.0), peer("rsync", "disk", 4.0, "cubic"),
+            peer("sluice-memif", "tmpfs-new", 9.0), peer("socat", "tmpfs-new", 10.0, "cubic"),
             peer("iperf3-tcp", "none", 19.0, "bbr"), peer("iperf3-tcp", "none", 25.0, "cubic")]  # fmt: skip
     out = peers.summary(rows, disk=True)
     assert (out["sluice_gbps"], out["best_file_peer"], out["ratio"]) == (30.0, "gridftp", 1.5)
     assert (out["ratio_low"], out["ratio_high"], out["sluice_session_gbps"]) == (1.5, 1.5, 30.0)
     assert (out["iperf3_tcp_gbps"], out["best_file_peer_cpu_s_per_gb"]) == (25.0, 0.05)
     assert (out["disk_best_file_peer"], out["disk_ratio"]) == ("rsync", 2.0)
+    assert (out["new_best_file_peer"], out["new_ratio"]) == ("socat", 0.9)
     assert "disk_ratio" not in peers.summary(rows, disk=False)
 
 

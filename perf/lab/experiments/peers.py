@@ -3,12 +3,13 @@
 # Data goes from end a to end b, everything of an end on one core. goodput is file bytes over the wall of the whole
 # client process, with an fsync of the destination inside for disk; CPU is that of all processes of both ends, by
 # cgroup. Every destination is written once before anything is timed, and stays in place; before each run marks
-# that differ from the source are put into it, and after it cmp compares all of it. For disk the page cache is
-# dropped before each run. TCP tools run with cubic and with bbr, and the better counts.
+# that differ from the source are put into it, and after it cmp compares all of it. A tool that writes over what is
+# there has its pages for nothing, and loses the old file when it breaks off: for tmpfs-new the destination is removed
+# before each run, so each tool makes a new file. For disk the page cache is dropped before each run. TCP tools run with cubic and with bbr, and the better counts.
 # SPDX-License-Identifier: Apache-2.0
 from ..errors import MISSING, USAGE, LabError
 from ..figures import by_round, interval, narrow
-from ..peers import ceilings, contest, ends, tools
+from ..peers import ceilings, contest, ends, files, tools
 from . import shapes
 
 HELP = "Sluice beside GridFTP, rsync, scp, socat, HTTP, UFTP, XRootD and iperf3; --loss for a lossy wire"
@@ -36,7 +37,7 @@ def _sure(rows, bench):
 
 def summary(rows, disk):
     out = {}
-    for place, prefix in (("tmpfs", ""), ("disk", "disk_")):
+    for place, prefix in (("tmpfs", ""), (files.NEW, "new_"), ("disk", "disk_")):
         if place == "tmpfs" or disk:
             out.update({prefix + key: value for key, value in of_place(rows, place).items()})
     return out

@@ -16,7 +16,7 @@ from ..meter import host_cpu_s, peak_mb
 from ..reserve import Reserve
 from . import ours
 from .ends import CONGESTION_CONTROLS, Ends, Groups
-from .files import Places
+from .files import NEW, Places
 from .roster import Roster
 
 _SAMPLE_S = 0.01
@@ -64,7 +64,7 @@ class Contest(Stacked):
 
     def _make(self):
         bench = self._bench
-        names = ("tmpfs",) if bench.loss_percent else ("tmpfs", "disk")
+        names = ("tmpfs",) if bench.loss_percent else ("tmpfs", NEW, "disk")
         # Smaller files would rank tools by how they start.
         self._size = bench.pick(2 << 30, 4 << 30)
         places = self._stack.enter_context(Places(self._size, names))
@@ -74,7 +74,7 @@ class Contest(Stacked):
         self._reserve = self._stack.enter_context(Reserve(bench.pick(2 * self._size, None)))
         self._groups = self._stack.enter_context(Groups())
         self._ends = self._stack.enter_context(Ends(self._groups, bench.loss_percent))
-        exports = {place.name: place.folder for place in places.all}
+        exports = {place.export: place.folder for place in places.all}
         self._roster = Roster(self._stack)
         for peer in ours.all_of(self._groups, exports, bench.loss_percent):
             self._roster.start(peer)
@@ -148,7 +148,7 @@ class Contest(Stacked):
             return self._counted(peer, lambda: peer.measure(self._seconds))
         place = self._places[cell["storage"]]
         if isinstance(peer, ours.Ours):
-            sample = peer.measure(place.source, f"{place.name}/dst", place.target, self._timeout_s, place.make_durable,
+            sample = peer.measure(place.source, f"{place.export}/dst", place.target, self._timeout_s, place.make_durable,
                                   lambda: self._make_ready(place))  # fmt: skip
         else:
             self._make_ready(place)

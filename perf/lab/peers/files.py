@@ -13,6 +13,7 @@ from ..errors import MISSING, LabError
 from ..machine import file_system, memory_bytes
 from ..meter import drop_caches
 
+NEW = "tmpfs-new"  # the tmpfs once more: before each run its destination is removed
 _MARK_EVERY_BYTES = 16 << 20
 _MARK_BYTES = 64
 _BLOCK_BYTES = 1 << 20
@@ -38,8 +39,12 @@ class Place:
         self.source = folder / "src" / "f.bin"
         self.target = folder / "dst" / "f.bin"
         for path in (self.source.parent, self.target.parent):
-            path.mkdir()
+            path.mkdir(exist_ok=True)
             path.chmod(0o777)
+
+    @property
+    def export(self):
+        return self.folder.name
 
     @property
     def durable(self):
@@ -62,8 +67,10 @@ class Place:
     def make_ready(self):
         # A tool that failed leaves its temporary file, and the next one finds no room.
         for path in self.target.parent.iterdir():
-            if path != self.target and path.is_file():
+            if path.is_file() and (path != self.target or self.name == NEW):
                 path.unlink()
+        if self.name == NEW:
+            return
         self._make_stale()
         if self.durable:
             drop_caches()
@@ -87,7 +94,7 @@ class Place:
                 os.fsync(file.fileno())
 
     def same(self):
-        same = same_bytes(self.source, self.target)
+        same = self.target.exists() and same_bytes(self.source, self.target)
         if self.durable:
             drop_caches()  # or there would be no free memory for the next
         return same
@@ -110,6 +117,9 @@ class Places(Stacked):
         self.all = []
         seed_file = None
         for name in self._names:
+            if name == NEW:
+                self.all.append(Place(name, self.base / "tmpfs"))
+                continue
             folder = self.base / name
             folder.mkdir()
             if name == "tmpfs":
