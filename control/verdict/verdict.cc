@@ -170,7 +170,8 @@ class Judge {
   Verdict limit(double share) const {
     Verdict verdict{.cause = Cause::kLimit, .share = share};
     static constexpr std::array<std::string_view, 3> kWhose = {
-        "of --rate, or of a [port] rate", "of 'session limit' here", "of the destination's operator"};
+        "of --rate, or of a [port] rate", "of 'session limit' here",
+        "of the destination: its --rate, or 'session limit' there"};
     verdict.evidence.push_back(
         fmt::format("the sender waited {} of the time because it may send no faster", percent(share)));
     verdict.evidence.push_back(s_.rate.condition == Condition::kRamping

@@ -116,7 +116,7 @@ TEST(Verdict, LimitNamesWhoSetIt) {
   sight.rate.cap_of = LimitOf::kOperator;
   EXPECT_TRUE(tells(judge(sight), "session limit"));
   sight.rate.cap_of = LimitOf::kPeer;
-  EXPECT_TRUE(tells(judge(sight), "destination's operator"));
+  EXPECT_TRUE(tells(judge(sight), "of the destination"));
 }
 
 TEST(Verdict, TheLawThatStillFeelsItsWayIsALimit) {

@@ -80,9 +80,11 @@ Result<int> withdraw(const Context& context, const MoveFlags& flags) {
   if (const auto withdrawn = (*client)->export_session(request); !withdrawn) return withdrawn.error();
   const auto session = (*client)->show(flags.id);
   if (!session) return session.error();
-  context.print(api::session_json(*session),
-                fmt::format("session {} is here again, paused: 'sluice session continue {}'\n",
-                            printable(session->id()), printable(session->id().substr(0, 8))));
+  context.print(
+      api::session_json(*session),
+      fmt::format("session {} is here again, paused: 'sluice session continue {}' goes on with it. "
+                  "If the peer has begun with the other node meanwhile, it ends here then (moved)\n",
+                  printable(session->id()), printable(session->id().substr(0, 8))));
   return 0;
 }
 
