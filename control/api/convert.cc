@@ -328,7 +328,9 @@ api::Session to_api(const transfer::View& view) {
 
 Result<node::Wishes> wishes_of(const api::SendRequest& request) {
   Result<node::Wishes> wishes = wishes_of_any(request);
-  if (wishes) wishes->source_node = request.from();
+  if (!wishes) return wishes;
+  wishes->source_node = request.from();
+  wishes->id = request.id();
   return wishes;
 }
 Result<node::Wishes> wishes_of(const api::GetRequest& request) {

@@ -29,7 +29,7 @@ class FakeSessions final : public SessionManager {
   asio::awaitable<Result<std::string>> send(api::SendRequest request) override {
     last_send = request;
     co_return add("send", request.peer(), {request.sources().begin(), request.sources().end()},
-                  request.destination());
+                  request.destination(), request.id());
   }
   asio::awaitable<Result<std::string>> get(api::GetRequest request) override {
     last_get = request;
@@ -188,11 +188,12 @@ class FakeSessions final : public SessionManager {
 
  private:
   Result<std::string> add(const std::string& direction, const std::string& peer,
-                          const std::vector<std::string>& sources, const std::string& destination) {
+                          const std::vector<std::string>& sources, const std::string& destination,
+                          const std::string& id = "") {
     off_thread = off_thread || std::this_thread::get_id() != owner;
     if (refusal) return *refusal;
     api::Session session = prototype;
-    session.set_id("s" + std::to_string(sessions.size() + 1));
+    session.set_id(id.empty() ? "s" + std::to_string(sessions.size() + 1) : id);
     session.set_direction(direction);
     session.set_peer(peer);
     for (const std::string& source : sources) {

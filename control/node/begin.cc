@@ -78,6 +78,21 @@ uint64_t bytes_of(const gather::OpenSources& sources) {
   return bytes;
 }
 
+Error begun_already(const std::string& id) {
+  return {ErrorCode::kUsage, fmt::format("session {} has been begun already: see 'sluice session show'", id)};
+}
+
+// The journal knows of more sessions than are shown.
+asio::awaitable<Status> check_unused(std::shared_ptr<runtime::Services> services, std::string id) {
+  if (id.empty()) co_return Status();
+  auto look = [services, id]() -> Status {
+    const Result<std::optional<transfer::Saved>> found = services->journal->saved(id, false);
+    if (!found) return found.error();
+    return found->has_value() ? Status(begun_already(id)) : Status();
+  };
+  co_return co_await services->pool.wait_for(std::move(look));
+}
+
 }  // namespace
 
 std::string new_session_id() {
@@ -141,6 +156,9 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
   const Result<transfer::Options> options = parse_options(wishes, services->node);
   if (!options) co_return options.error();
   if (const Status status = check_places(*services, role, &wishes); !status) co_return status.error();
+  const Status unused = co_await check_unused(services, wishes.id);
+  if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
+  if (!unused) co_return unused.error();
   const bool outside_exports = wishes.local_files.has_value();
   // Until the session has it.
   const std::shared_ptr<exports::UserFiles> opener =
@@ -179,9 +197,11 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
   // Meanwhile somebody may have called under this id. Whose that is is found when the order is given again.
   if (wishes.order && sessions_.active(wishes.order->id))
     co_return Error{ErrorCode::kResources, "a session with this id has begun meanwhile: ask again"};
+  if (!wishes.id.empty() && sessions_.find(wishes.id)) co_return begun_already(wishes.id);
   const auto log_level = static_cast<board::LogLevel>(options->log_level);  // numbered alike (session_log.cc)
   const Sessions::Task task = begin_now(role,
-                                        {.names = std::move(peers),
+                                        {.id = std::move(wishes.id),
+                                         .names = std::move(peers),
                                          .limit_bps = wishes.options.rate_bps.value_or(0),
                                          .order = std::move(wishes.order),
                                          .lease = std::move(wishes.lease)},
@@ -210,7 +230,7 @@ asio::awaitable<Result<Preview>> Starter::preview(Wishes wishes) {
 
 Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Request request,
                                   gather::OpenSources sources, board::LogLevel log_level) {
-  const std::string id = peers.order ? peers.order->id : new_session_id();
+  const std::string id = peers.order ? peers.order->id : !peers.id.empty() ? peers.id : new_session_id();
   DCHECK(id.size() == 32, "16 bytes, in hex");
   DCHECK(sources.open.empty() || sources.open.size() == sources.files.size(), "each file has its place");
   services_->logs.begin(id, log_level);

@@ -119,6 +119,10 @@ Status check_peers(const Wishes& wishes) {
   return usage(fmt::format("{} nodes as sources: {} are possible at most", peers.size(), transfer::kLegsMax));
 }
 
+bool is_session_id(const std::string& text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 // Of a part nothing is known but its place in a file, so it is moved by two nodes that both know what that
 // is.
 Status check_part(const Wishes& wishes) {
@@ -152,6 +156,10 @@ Status check_wishes(transfer::Role role, const Wishes& wishes) {
     return usage(
         "numeric ids of what? Ask for the owner, the group or ACLs as well (--owner, --group, --acls)");
   if (const Status status = check_for_operators_only(wishes); !status) return status;
+  if (!wishes.id.empty() && !is_session_id(wishes.id))
+    return usage("id: has to be 32 hex digits (0 to 9, a to f)");
+  if (!wishes.id.empty() && !wishes.source_node.empty())
+    return usage("id: not for a transfer between two other nodes; leave it out");
   if (wishes.lease && !wishes.source_node.empty())
     return usage("lease: not for a transfer between two other nodes; begin it at one of them");
   if (wishes.options.max_bytes && !wishes.order && wishes.source_node.empty())

@@ -23,6 +23,7 @@ struct OrderTaken {
 };
 
 struct Wishes {
+  std::string id;  // that whoever asks has made; empty: none
   std::string peer;
   std::vector<std::string> more_peers;  // of a get: that have the same sources
   std::vector<std::string> sources;

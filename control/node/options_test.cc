@@ -88,6 +88,20 @@ TEST(Options, AUserOfTheHostIsRefusedWhatIsForOperators) {
   EXPECT_TRUE(check_wishes(transfer::Role::kSource, asked));
 }
 
+TEST(Options, AnIdOfASessionIs32HexDigits) {
+  Wishes asked{.id = "0123456789abcdef0123456789abcdef", .destination = "in/"};
+  EXPECT_TRUE(check_wishes(transfer::Role::kSource, asked));
+  asked.source_node = "alpha";
+  EXPECT_FALSE(check_wishes(transfer::Role::kSource, asked));
+  asked.source_node.clear();
+  for (const char* wrong : {"0", "0123456789ABCDEF0123456789ABCDEF", "0123456789abcdef0123456789abcdef0"}) {
+    asked.id = wrong;
+    const Status refused = check_wishes(transfer::Role::kSource, asked);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+  }
+}
+
 TEST(Options, OnlyAnOrderIsBoundInItsBytes) {
   Wishes asked{.destination = "in/"};
   asked.options.max_bytes = 1;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <random>
 
 #include "control/identity/node_files.h"
 #include "control/proto/session_state.h"
@@ -26,8 +27,6 @@ using Numbers = std::vector<std::pair<uint64_t, std::string>>;
 constexpr int64_t kFollowNs = 15 * kOneSecondNs;  // an event says more, and sooner
 constexpr int64_t kSilenceNs = 2 * kOneSecondNs;  // between calls to a node that does not answer
 constexpr int64_t kDoubtNs = 5 * kOneSecondNs;    // within which a call of before may still begin a session
-constexpr int64_t kEarlierNs = 1 * kOneSecondNs;  // than it was written down no session of a batch begins
-constexpr int64_t kAfterwardsNs = 300 * kOneSecondNs;
 constexpr size_t kShownDigits = 8;
 
 std::string short_id(const std::string& id) { return printable(id.substr(0, kShownDigits)); }
@@ -53,9 +52,11 @@ std::optional<std::set<std::string>> missing_of(const api::Session& session,
   return missing;
 }
 
-bool is_of_folder(const api::Session& session, const std::string& folder) {
-  return std::all_of(session.files().begin(), session.files().end(),
-                     [&folder](const api::FileProgress& file) { return file.source().starts_with(folder); });
+std::string new_session_id() {
+  std::random_device chance;
+  std::string id;
+  for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", static_cast<uint32_t>(chance()));
+  return id;
 }
 
 }  // namespace
@@ -87,7 +88,9 @@ Status FolderSender::begin(const unattended::SentFiles::Files& files, int64_t no
   if (node == nullptr) return Error{ErrorCode::kDaemonNotRunning, "the node does not answer"};
   api::SendRequest request = options_.request;
   for (const auto& [name, id] : files) request.mutable_options()->add_names(name);
+  request.set_id(new_session_id());
   const uint64_t number = files_.begin(files, unix_now_ns());
+  files_.runs_as(number, request.id());
   if (Status status = remember_(); !status) return status;
   const Result<std::string> id = begin_transfer(context_, *node, api::TransferRequest(std::move(request)));
   if (!id && id.error().code == ErrorCode::kDaemonNotRunning) {
@@ -96,7 +99,8 @@ Status FolderSender::begin(const unattended::SentFiles::Files& files, int64_t no
     return {};
   }
   if (id) {
-    files_.runs_as(number, *id);
+    files_.runs_as(number, *id);  // a node of before goes by an id of its own
+    known_.insert(number);
     next_ns_ = std::min(next_ns_, now_ns + kFollowNs);
   } else {
     (void)files_.failed(number);
@@ -116,9 +120,7 @@ Result<FolderSender::Ended> FolderSender::look(int64_t now_ns) {
       next_ns_ = now_ns + kSilenceNs;
       break;
     }
-    const Status status =
-        session.empty() ? find_session(number, now_ns, &ended) : look_at(number, session, now_ns, &ended);
-    if (!status) return status.error();
+    if (const Status status = look_at(number, session, now_ns, &ended); !status) return status.error();
   }
   if (Status status = remember_(); !status) return status.error();
   return ended;
@@ -127,9 +129,15 @@ Result<FolderSender::Ended> FolderSender::look(int64_t now_ns) {
 Status FolderSender::look_at(uint64_t number, const std::string& session, int64_t now_ns, Ended* ended) {
   const auto shown = client()->show(session);
   if (!shown && shown.error().code == ErrorCode::kUsage) {
+    // A call of before may still begin it.
+    const int64_t since_ns = doubts_.try_emplace(number, now_ns).first->second;
+    if (!known_.contains(number) && now_ns - since_ns < kDoubtNs) {
+      next_ns_ = std::min(next_ns_, now_ns + kOneSecondNs);
+      return {};
+    }
     say(fmt::format(
-        "session {} is not known to the node any more: its {} are sent again; what has arrived is "
-        "compared there, not replaced",
+        "session {} is not known to the node: its {} are sent again; what has arrived is compared there, "
+        "not replaced",
         short_id(session), counted_files(files_.batches().at(number).names.size())));
     release(number, ended);
     return {};
@@ -139,6 +147,7 @@ Status FolderSender::look_at(uint64_t number, const std::string& session, int64_
     next_ns_ = std::min(next_ns_, now_ns + kSilenceNs);
     return {};
   }
+  known_.insert(number);
   if (api::has_ended(*shown)) return end(number, *shown, ended);
   if (api::stands_still(*shown)) {
     go_on(number, *shown, now_ns);
@@ -150,7 +159,13 @@ Status FolderSender::look_at(uint64_t number, const std::string& session, int64_
 
 void FolderSender::release(uint64_t number, Ended* ended) {
   for (std::string& name : files_.failed(number)) ended->failed.push_back(std::move(name));
+  forget(number);
+}
+
+void FolderSender::forget(uint64_t number) {
   holds_.erase(number);
+  doubts_.erase(number);
+  known_.erase(number);
 }
 
 void FolderSender::go_on(uint64_t number, const api::Session& session, int64_t now_ns) {
@@ -182,7 +197,7 @@ Status FolderSender::end(uint64_t number, const api::Session& session, Ended* en
     receipt = keep_receipt(session);
     now.failed.assign(missing->begin(), missing->end());
     now.arrived = files_.arrived(number, *missing, receipt);
-    holds_.erase(number);
+    forget(number);
   } else {
     release(number, &now);
   }
@@ -225,35 +240,6 @@ void FolderSender::tell(const api::Session& session, const Ended& ended, bool re
                                      counted_files(ended.arrived.size()), format_bytes(session.bytes_done()),
                                      ended.failed.size(), session.elapsed_s(), short_id(session.id())));
   context_.environment.out << std::flush;
-}
-
-Status FolderSender::find_session(uint64_t number, int64_t now_ns, Ended* ended) {
-  const auto all = client()->list();
-  if (!all) {
-    lose_client();
-    next_ns_ = std::min(next_ns_, now_ns + kSilenceNs);
-    return {};
-  }
-  const int64_t since_ns = doubts_.try_emplace(number, now_ns).first->second;
-  const int64_t written_ns = files_.batches().at(number).unix_ns;
-  for (const api::Session& session : all->sessions()) {
-    const int64_t began_ns = session.started_unix_ns();
-    if (session.direction() != "send" || session.peer() != options_.request.peer() || follows(session.id()) ||
-        began_ns < written_ns - kEarlierNs || began_ns > written_ns + kAfterwardsNs ||
-        !is_of_folder(session, options_.folder.string()))
-      continue;
-    files_.runs_as(number, session.id());
-    doubts_.erase(number);
-    if (Status status = remember_(); !status) return status;
-    return look_at(number, session.id(), now_ns, ended);
-  }
-  if (now_ns - since_ns < kDoubtNs) {
-    next_ns_ = std::min(next_ns_, now_ns + kOneSecondNs);
-    return {};
-  }
-  doubts_.erase(number);
-  release(number, ended);  // it was not begun
-  return {};
 }
 
 }  // namespace sluice::cli

@@ -1,8 +1,9 @@
 // The sessions of a watched folder: each takes a batch of files, and is followed to its end, over restarts of
 // this command and of the node.
 //
-// What is to be sent is written down before a session is asked for. A session that an error holds up is
-// continued after growing waits, so that what has arrived is not sent again.
+// What is to be sent is written down before a session is asked for, with an id that this command makes: what
+// has become of it is asked by that id, and nothing else counts as the session of these files. A session that
+// an error holds up is continued after growing waits, so that what has arrived is not sent again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -60,9 +61,8 @@ class FolderSender {
   Status look_at(uint64_t number, const std::string& session, int64_t now_ns, Ended* ended);
   Status end(uint64_t number, const api::Session& session, Ended* ended);
   void release(uint64_t number, Ended* ended);
+  void forget(uint64_t number);
   void go_on(uint64_t number, const api::Session& session, int64_t now_ns);
-  // The session that a batch got before this command ended. Nothing: none, or the node does not answer.
-  Status find_session(uint64_t number, int64_t now_ns, Ended* ended);
   bool keep_receipt(const api::Session& session) const;
   void tell(const api::Session& session, const Ended& ended, bool receipt) const;
   void say(const std::string& text) const;
@@ -73,7 +73,8 @@ class FolderSender {
   const std::function<Status()> remember_;
   std::unique_ptr<api::Client> client_;
   std::map<uint64_t, Hold> holds_;
-  std::map<uint64_t, int64_t> doubts_;  // since when it is looked for
+  std::set<uint64_t> known_;            // whose sessions the node has shown
+  std::map<uint64_t, int64_t> doubts_;  // since when the node does not know its session
   unattended::Waits waits_;
   int64_t next_ns_ = unattended::kNever;
   bool said_silent_ = false;

@@ -96,9 +96,8 @@ def test_each_is_sent_once_whatever_is_killed(watched):
         watched.arrives(*wanted, "late")
         wait_until(lambda: all(one["state"] == "succeeded" for one in watched.sessions()), _LIMIT_S, "all have ended")
         wait_until(lambda: "arrived 2" in watched.state.read_text(), _LIMIT_S, "it is noted")
-    # Killed before it knew the session that it had asked for, it finds it at the node.
-    lines = [line for line in watched.state.read_text().splitlines(keepends=True)
-             if not line.startswith(("session 2", "arrived 2"))]  # fmt: skip
+    # Killed before it knew what had become of the session that it had asked for, it asks the node.
+    lines = [line for line in watched.state.read_text().splitlines(keepends=True) if not line.startswith("arrived 2")]
     watched.state.write_text("".join(lines))
     with watched.running(end=signal.SIGTERM):
         watched.write("last")
@@ -111,6 +110,26 @@ def test_each_is_sent_once_whatever_is_killed(watched):
     files = [path for path in watched.target.rglob("*") if path.is_file()]
     assert len(files) == len(wanted) + 2
     assert all((watched.target / name).read_text() == name * 600 for name in wanted)
+
+
+def test_a_session_of_other_files_says_nothing_of_those_that_were_never_sent(watched):
+    """The host dies after the first batch was written down, and before the node has begun its session."""
+    control = watched.pair.a.control
+    for number in range(3):
+        watched.write(f"old{number}")
+    with watched.running("--then", "remove"):
+        wait_until(lambda: watched.state.exists() and "folder " in watched.state.read_text(), _LIMIT_S, "it has begun")
+        os.kill(control.pid, signal.SIGSTOP)
+        watched.write("old3")
+        wait_until(lambda: "batch " in watched.state.read_text(), _LIMIT_S, "a batch is written down")
+    control.kill()
+    watched.pair.a.start_control()
+    for number in range(3):
+        watched.write(f"new{number}")
+    with watched.running("--then", "remove", end=signal.SIGTERM):
+        watched.arrives("new0", "new1", "new2")
+        wait_until(lambda: not [one for one in watched.source.iterdir()], _LIMIT_S, "all were removed")
+    assert {one.name for one in watched.target.iterdir()} == {f"{what}{n}" for what in ("new", "old") for n in range(3)} | {"old3"}
 
 
 def test_a_state_that_does_not_say_where_its_files_went_is_taken_and_says_it_from_then_on(watched):

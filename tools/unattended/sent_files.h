@@ -21,7 +21,7 @@ namespace sluice::unattended {
 
 struct Batch {
   int64_t unix_ns = 0;  // when it was written down
-  std::string session;  // empty: not known yet
+  std::string session;  // empty: of a state of before, when the node made its id
   std::vector<std::string> names;
 };
 
