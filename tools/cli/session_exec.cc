@@ -86,6 +86,11 @@ class Exec {
   Result<int> run() {
     // Before the threads, which shall not take the signals.
     const Interrupt interrupt([this] { (void)::eventfd_write(interrupted_.get(), 1); }, 0);
+    // What is over when the first start of all begins is passed over, and nothing that ends later. So that is
+    // written down before anything is told.
+    if (first_start_) look_ns_ = steady_now_ns();
+    look();
+    if (Status status = remember(); !status) return status.error();
     Listener listener(context_.node_directory(), session_);
     while (true) {
       if (Status status = hear(listener.take()); !status) return status.error();
@@ -120,7 +125,7 @@ class Exec {
       say(news.trouble->message + "; it is asked again until it answers");
       client_.reset();
     }
-    if (news.missed) look_ns_ = std::min(look_ns_, steady_now_ns() + kLookAfterNs);
+    if (news.missed) look_ns_ = std::min(look_ns_, steady_now_ns() + (first_start_ ? 0 : kLookAfterNs));
     for (const api::SessionEvent& event : news.events) hear(event);
     over_ = over_ || news.over;
     return {};
@@ -192,7 +197,7 @@ class Exec {
   }
 
   Status remember() {
-    const bool decisive = telling_.decisive();
+    const bool decisive = telling_.decisive() || begun_;
     std::string lines = telling_.take_lines();
     if (std::exchange(begun_, false)) lines.insert(0, kBegun);
     if (lines.empty() || !state_) return {};
