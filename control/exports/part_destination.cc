@@ -2,6 +2,7 @@
 // node or of others; and the session that gives that file its name, or removes it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "control/exports/destination_state.h"
 #include "control/exports/exports.h"
 #include "control/exports/file_state.h"
+#include "control/exports/read_back.h"
 #include "control/exports/refusals.h"
 #include "control/exports/room.h"
 #include "control/exports/temporary.h"
@@ -19,6 +21,25 @@
 namespace sluice::exports {
 
 using What = selection::FilePart::What;
+
+namespace {
+
+Error is_not_what_arrived(const std::string& path, const std::string& what) {
+  return {ErrorCode::kIntegrity,
+          path + ": the unfinished file " + what +
+              ": somebody has changed it, or the disk has; drop the set, and send its parts again"};
+}
+
+// Each part was as long as it had to be when it was noted.
+Status check_length(int fd, const selection::FilePart& finish, const std::string& path) {
+  const std::optional<FileState> now = state_of(fd);
+  if (!now) return storage_error(path, errno);
+  if (now->size_bytes >= finish.whole_bytes) return {};
+  return is_not_what_arrived(path,
+                             fmt::format("has {} bytes, and had {}", now->size_bytes, finish.whole_bytes));
+}
+
+}  // namespace
 
 // Opens the unfinished file of its set. Of a range, what was noted of it counts no more from here on.
 Status DestinationFile::State::create_part() {
@@ -37,7 +58,7 @@ Status DestinationFile::State::create_part() {
   fd = std::move(*opened);
   if (spec.part.what == What::kFinish) {
     const Result<uint64_t> digest = files.digest_of_all(spec.part, spec.mtime_ns, spec.crc_kind);
-    return digest ? Status() : Status(digest.error());
+    return digest ? check_length(fd.get(), spec.part, path) : Status(digest.error());
   }
   if (spec.part.what != What::kRange) return {};
   if (Status status = files.forget(spec.part.offset); !status) return status;
@@ -79,6 +100,13 @@ Result<std::optional<uint64_t>> DestinationFile::commit_part(uint64_t digest) {
       const Result<uint64_t> all = files.digest_of_all(s.spec.part, s.spec.mtime_ns, s.spec.crc_kind);
       if (!all) return all.error();
       digest = *all;
+      if (s.spec.verify) {
+        const Result<uint64_t> there_now =
+            read_back_crc(s.fd.get(), s.spec.crc_kind, 0, s.spec.part.whole_bytes);
+        if (!there_now) return there_now.error();
+        if (*there_now != digest)
+          return is_not_what_arrived(s.path, "has other bytes than those that arrived");
+      }
     }
     if (Status status = commit(); !status) return status.error();
     if (Status status = files.remove(false); !status) return status.error();

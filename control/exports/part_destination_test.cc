@@ -93,6 +93,27 @@ TEST_P(PartsTest, TwoBecomeOneFile) {
   EXPECT_EQ(fs::status(root_ / "data/big").permissions(), fs::perms(0640));
 }
 
+TEST_P(PartsTest, WhatSomebodyChangedMeanwhileIsNotFinished) {
+  arrive(first());
+  arrive(second());
+  const fs::path data = root_ / "data" / (".big." + kSet + ".sluice-part");
+  std::fstream(data, std::ios::in | std::ios::out) << "another beginning";
+  DestinationSpec finish = spec_of(What::kFinish);
+  finish.verify = true;
+  {
+    DestinationFile file = create(finish);
+    ASSERT_TRUE(file.finish());
+    const auto digest = file.commit_part(0);
+    ASSERT_FALSE(digest);
+    EXPECT_EQ(digest.error().code, ErrorCode::kIntegrity);
+    EXPECT_FALSE(file.has_name());
+    file.keep();
+  }
+  fs::resize_file(data, kMiB);
+  EXPECT_EQ(destination_error(spec_of(What::kFinish)).code, ErrorCode::kIntegrity);
+  EXPECT_FALSE(fs::exists(root_ / "data/big"));
+}
+
 TEST_P(PartsTest, WhatIsNotThereIsNotFinished) {
   arrive(second());
   Error error = destination_error(spec_of(What::kFinish));

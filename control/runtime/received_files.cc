@@ -199,6 +199,7 @@ exports::DestinationSpec spec_of(const catalog::File& file, bool one_of_many, wi
           .keep = file.keep,
           .attributes = file.attributes,
           .part = file.part,
+          .verify = file.verify,
           .crc_kind = crc_kind};
 }
 
