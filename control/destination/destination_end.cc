@@ -172,9 +172,6 @@ void DestinationEnd::settle(Effects& out) {
 void DestinationEnd::attempt_over() {
   pending_.check_none();
   for (const Commit& commit : commits_) CHECK(commit.idle(), "no commit outlives its attempt");
-  // Told whole, and without a name: the next attempt begins with what is there.
-  for (const ObjectId object : due_.finished)
-    if (several_) several_->remove(object);
   due_ = {};
   failing_.clear();
   legs_.each_begun([](DestinationLeg& leg) { leg.end(); });

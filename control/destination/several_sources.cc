@@ -126,8 +126,10 @@ void SeveralSources::leave(LegId leg) {
   }
 }
 
+// What was told whole and has no name yet is told again in the next attempt.
 void SeveralSources::leave_all() {
   while (!legs_.empty()) leave(legs_.begin()->first);
+  for (auto& [object, known] : objects_) known.stage = std::min(known.stage, Known::Stage::kThere);
 }
 
 void SeveralSources::on_new_stream(LegId leg) {

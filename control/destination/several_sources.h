@@ -99,7 +99,7 @@ class SeveralSources {
   // ---- legs ----
   void join(const Source& source, uint64_t now_ns);
   void leave(LegId leg);  // its flows have ended
-  void leave_all();
+  void leave_all();       // the attempt is over
   // What it was asked for before this is no longer asked for there (WIRE 2.1.6): it is said again.
   void on_new_stream(LegId leg);
   // `bytes`: payload that its flows have accepted, since they were opened.

@@ -271,6 +271,22 @@ TEST_F(SourcesWitnessTest, AnotherOneIsAskedWhenTheWitnessIsGone) {
   EXPECT_EQ(*several_.witnessed(kWitnessed), stored_.digest());
 }
 
+// The attempt ended before the object got its name.
+TEST_F(SourcesWitnessTest, WhatHasNoNameIsToldAgainInTheNextAttempt) {
+  for (const size_t legs : {1, 2}) {
+    several_.remove(kWitnessed);
+    begin(legs);
+    until_whole();
+    ASSERT_TRUE(whole_) << legs;
+    several_.leave_all();
+    whole_ = false;
+    for (const LegId leg : here_) join(leg);
+    until_whole();
+    EXPECT_TRUE(whole_) << legs;
+    EXPECT_EQ(several_.witnessed(kWitnessed).has_value(), legs == 2);
+  }
+}
+
 TEST_F(SourcesWitnessTest, ANewStreamIsAskedAgain) {
   begin(2);
   for (int i = 0; i < 20; ++i) turn();
