@@ -111,6 +111,7 @@ class SeveralSources {
   void tick(LegId leg, const Sign& sign, uint64_t now_ns);
   // Sources that are not there yet, beside one that is.
   struct Others {
+    bool come = false;          // are on their way, however long their peers take to answer
     bool some = false;          // join soon
     bool faster = false;        // one of these may be faster
     bool faster_calls = false;  // one that is known to be faster still speaks with its peer
@@ -186,7 +187,7 @@ class SeveralSources {
   void count(const parts::ExtentCheck::Verdict& verdict);
   void refuse(const parts::ExtentCheck::Verdict& verdict);
   bool lost(LegId id, const Joined& leg) const { return leg.hearing.lost(leg.rtt_ns, planner_.silent(id)); }
-  void wait_no_more(LegId id, Joined& leg);
+  void follow_hearing(LegId id, Joined& leg);
   void complete(Known& known);
   void ask_looks(LegId id, Joined& leg);
   void ask_early_looks();
@@ -229,9 +230,10 @@ class SeveralSources {
   std::map<LegId, Joined> legs_;
   Actions actions_;
   uint64_t now_ns_ = 0;
-  std::optional<ObjectId> settling_;   // whose sources are asked for all digests
-  uint64_t first_joined_ns_ = 0;       // of those that are there
-  Others others_ = {.unheard = true};  // until a leg says so
+  std::optional<ObjectId> settling_;  // whose sources are asked for all digests
+  uint64_t first_joined_ns_ = 0;      // of those that are there
+  static Others unknown_others() { return {.come = true, .unheard = true}; }
+  Others others_ = unknown_others();  // until a leg says so
 };
 
 }  // namespace sluice::transfer
