@@ -105,7 +105,7 @@ void DestinationEnd::start_attempt(const Way& way, uint64_t now_ns, Effects& out
   } else {
     receiver_->start_attempt(leg, static_cast<uint32_t>(way.lanes), now_ns);
   }
-  join_source(way, now_ns);
+  join_source(way, now_ns, out);
 }
 
 void DestinationEnd::leave(LegId leg, Effects& /*out*/) {

@@ -76,6 +76,8 @@ class SeveralSources {
   // `held`: what is there of it.
   void add(const Object& object, const std::vector<recovery::Range>& held);
   void remove(ObjectId object);  // done or failed
+  // No others than these: of what was a hole at another source, bytes are there, or none.
+  void has_holes(ObjectId object, const std::vector<recovery::Range>& holes);
   // Whatever else was there of it is not any more: a sync failed, or a disk gave back other bytes.
   void only_there(ObjectId object, const recovery::ExtentMap& there);
 
@@ -196,7 +198,7 @@ class SeveralSources {
   void looked(LegId leg, Known& known, ExtentId first, size_t digests);
   void forget_looks(Known& known, LegId leg);
   // several_witness.cc
-  void begin_witness(Known& known);
+  void begin_witness(Known& known, recovery::ExtentMap named, bool held);
   bool needs_witness(const Known& known) const;
   void choose_witness(Known& known);
   static uint64_t witness_window(uint64_t digests_unanswered);
