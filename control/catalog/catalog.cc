@@ -59,6 +59,28 @@ bool good_holes(const std::vector<base::Range>& holes, uint64_t size_bytes, uint
   return true;
 }
 
+CommonHoles common_holes(const std::vector<base::Range>& holes, const std::vector<base::Range>& others) {
+  CommonHoles found;
+  const auto add = [](std::vector<base::Range>* runs, uint64_t begin, uint64_t end) {
+    if (begin < end) runs->push_back({.offset = begin, .length = end - begin});
+  };
+  auto other = others.begin();
+  for (const base::Range& hole : holes) {
+    uint64_t from = hole.offset;
+    for (; other != others.end() && other->offset < hole.end(); ++other) {
+      const uint64_t begin = std::max(from, other->offset);
+      const uint64_t end = std::min(hole.end(), other->end());
+      if (begin >= end) continue;
+      add(&found.rest, from, begin);
+      add(&found.common, begin, end);
+      from = end;
+      if (other->end() > hole.end()) break;  // the next hole may lie in it as well
+    }
+    add(&found.rest, from, hole.end());
+  }
+  return found;
+}
+
 FileId Catalog::add(File file) {
   const uint64_t size_bytes = file.size_bytes;
   bytes_total_ += size_bytes;

@@ -135,6 +135,13 @@ std::vector<base::Range> whole_extents(const std::vector<base::Range>& runs, uin
 // Whole extents, each behind the one before it.
 bool good_holes(const std::vector<base::Range>& holes, uint64_t size_bytes, uint64_t extent_bytes);
 
+// What of these runs lies in runs of `others` too; and what does not. Both are in order.
+struct CommonHoles {
+  std::vector<base::Range> common;
+  std::vector<base::Range> rest;
+};
+CommonHoles common_holes(const std::vector<base::Range>& holes, const std::vector<base::Range>& others);
+
 class Catalog {
  public:
   // The file becomes an object of its own. Its `list` is that of the catalog from then on.

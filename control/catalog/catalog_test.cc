@@ -21,6 +21,20 @@ TEST(Catalog, EachFileIsAnObjectOfItsOwnInTheOrderOfAdding) {
   EXPECT_FALSE(catalog.contains(ObjectId(2)));
 }
 
+TEST(Catalog, AHoleOfTwoReplicasIsOneOfBoth) {
+  using Ranges = std::vector<base::Range>;
+  const auto same = [](const Ranges& holes, const Ranges& others, const Ranges& common, const Ranges& rest) {
+    const CommonHoles found = common_holes(holes, others);
+    EXPECT_EQ(found.common, common);
+    EXPECT_EQ(found.rest, rest);
+  };
+  same({}, {{0, 5}}, {}, {});
+  same({{0, 5}, {9, 3}}, {}, {}, {{0, 5}, {9, 3}});
+  same({{0, 5}, {9, 3}}, {{0, 5}, {9, 3}}, {{0, 5}, {9, 3}}, {});
+  same({{2, 8}}, {{0, 3}, {4, 1}, {8, 9}}, {{2, 1}, {4, 1}, {8, 2}}, {{3, 1}, {5, 3}});
+  same({{2, 2}, {6, 2}, {9, 1}}, {{0, 7}, {20, 1}}, {{2, 2}, {6, 1}}, {{7, 1}, {9, 1}});
+}
+
 TEST(Catalog, APackIsOneObjectAndManyNames) {
   Catalog catalog;
   EXPECT_FALSE(catalog.has_packs());

@@ -105,7 +105,7 @@ void DestinationEnd::start_attempt(const Way& way, uint64_t now_ns, Effects& out
   } else {
     receiver_->start_attempt(leg, static_cast<uint32_t>(way.lanes), now_ns);
   }
-  join_source(way, now_ns);
+  join_source(way, now_ns, out);
 }
 
 void DestinationEnd::leave(LegId leg, Effects& /*out*/) {
@@ -172,9 +172,6 @@ void DestinationEnd::settle(Effects& out) {
 void DestinationEnd::attempt_over() {
   pending_.check_none();
   for (const Commit& commit : commits_) CHECK(commit.idle(), "no commit outlives its attempt");
-  // Told whole, and without a name: the next attempt begins with what is there.
-  for (const ObjectId object : due_.finished)
-    if (several_) several_->remove(object);
   due_ = {};
   failing_.clear();
   legs_.each_begun([](DestinationLeg& leg) { leg.end(); });

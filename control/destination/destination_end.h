@@ -152,7 +152,7 @@ class DestinationEnd final : public DataEnd {
   FileDone file_done(ObjectId object) const;
   Status last_pack_due(Effects& out);
   // destination_sources.cc: several of them
-  void join_source(const Way& way, uint64_t now_ns);
+  void join_source(const Way& way, uint64_t now_ns, Effects& out);
   void want(ObjectId object);
   void tick_source(LegId id, uint64_t bytes, uint64_t now_ns);
   Status follow_sources(Effects& out);

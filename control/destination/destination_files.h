@@ -113,6 +113,12 @@ class DestinationFiles {
   // Closes what an earlier life of this control had open and has ended; workers were told to hold none of it.
   void close_ended(Effects& out);
   Batch rows_anew(ObjectId object) const;  // for the journal: no extent of it counts
+  // These count as zeros, and one of several sources has bytes there.
+  struct NoHole {
+    ObjectId object;
+    base::Range range;
+  };
+  std::vector<NoHole> take_no_holes() { return std::exchange(no_holes_, {}); }
   // Its descriptor is gone: it has its name.
   void let_go(ObjectId object) { holdings_[object].has_file = false; }
   void released();  // every descriptor
@@ -150,6 +156,7 @@ class DestinationFiles {
   };
 
   Result<bool> add_part(const TransferOffer& part, const Wish* wish);
+  void take_holes(const OfferedFile& file, bool replicas);
   std::vector<catalog::File> new_files() const;
   void create(std::vector<catalog::File> files, Effects& out);
   void end_list();
@@ -179,6 +186,7 @@ class DestinationFiles {
   Phase<GrowthPhase> growth_{GrowthPhase::kNone};
   catalog::Catalog catalog_;
   Indexed<ObjectId, Holding> holdings_;
+  std::vector<NoHole> no_holes_;
   ObjectId at_;  // the file that is being prepared
   bool adopting_ = false;
   bool halted_ = false;

@@ -123,12 +123,25 @@ Result<bool> DestinationFiles::add_part(const TransferOffer& part, const Wish* w
   }
   if (Status status = check(offer_); !status) return status.error();
   if (agreed()) {
-    if (Status status = check_same(wish != nullptr && wish->replicas); !status) return status.error();
-    // Should an unfinished file be gone, it is made with these.
+    const bool replicas = wish != nullptr && wish->replicas;
+    if (Status status = check_same(replicas); !status) return status.error();
     for (const OfferedFile& file : offer_.files)
-      if (file.number < catalog_.file_count()) catalog_.file(catalog::FileId(file.number)).holes = file.holes;
+      if (file.number < catalog_.file_count()) take_holes(file, replicas);
   }
   return true;
+}
+
+// Should an unfinished file be gone, it is made with these. A replica may have bytes where another one has a
+// hole: they are compared like any others.
+void DestinationFiles::take_holes(const OfferedFile& file, bool replicas) {
+  std::vector<base::Range>& holes = catalog_.file(catalog::FileId(file.number)).holes;
+  if (!replicas) {
+    holes = file.holes;
+    return;
+  }
+  catalog::CommonHoles found = catalog::common_holes(holes, file.holes);
+  for (const base::Range& range : found.rest) no_holes_.push_back({ObjectId(file.number), range});
+  holes = std::move(found.common);
 }
 
 // Where the offer begins in the list; without files it only ends it.

@@ -34,6 +34,30 @@ TEST_F(Offer, OwnersThatWereNotAgreedUponAreRefused) {
   EXPECT_EQ(offered(0, {}, {.owner = true}, true), refused) << "a peer that is too old";
 }
 
+// What is no hole at each of several sources came from nobody.
+TEST_F(Offer, OfReplicasOnlyWhatIsAHoleInAllCounts) {
+  known(0);
+  const std::vector<std::string> paths{"f0"};
+  const selection::Selection selection;
+  const DestinationFiles::Wish wish{
+      .paths = paths, .selection = selection, .destination = "in/f", .replicas = true};
+  TransferOffer offer = offer_of(1);
+  offer.files[0].size_bytes = 8 * kFilesExtent;
+  offer.files[0].holes = {{0, 4 * kFilesExtent}};
+  ASSERT_TRUE(*files_->take_offer(offer, &wish));
+  files_->prepare(out_);
+  ASSERT_TRUE(files_->on(FilesCreated{asked<CreateFiles>().files}, out_));
+  EXPECT_TRUE(files_->take_no_holes().empty());
+  offer.files[0].holes = {{kFilesExtent, 5 * kFilesExtent}};
+  ASSERT_TRUE(*files_->take_offer(offer, &wish));
+  const auto no_holes = files_->take_no_holes();
+  ASSERT_EQ(no_holes.size(), 1U);
+  EXPECT_EQ(no_holes[0].range, (base::Range{0, kFilesExtent}));
+  EXPECT_EQ(files_->catalog().file(catalog::FileId(0)).holes,
+            (std::vector<base::Range>{{kFilesExtent, 3 * kFilesExtent}}));
+  EXPECT_TRUE(files_->take_no_holes().empty());
+}
+
 // A peer that moves data for a third node goes no further than that node has allowed.
 TEST_F(Offer, WhatAThirdNodeHasOrderedIsTakenAndNoMore) {
   const auto offered = [this](const std::string& destination, bool overwrite, uint64_t bytes_max) {

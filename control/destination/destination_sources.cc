@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "control/destination/destination_end.h"
@@ -10,8 +11,11 @@
 
 namespace sluice::transfer {
 
-void DestinationEnd::join_source(const Way& way, uint64_t now_ns) {
+void DestinationEnd::join_source(const Way& way, uint64_t now_ns, Effects& out) {
   if (!way.agreement.abilities.has(Ability::kParts) || way.lanes == 0) return;
+  for (const DestinationFiles::NoHole& each : files_.take_no_holes())
+    of_sources_.wrong.push_back({.object = each.object, .range = each.range});
+  forget_wrong(out);
   if (!several_) several_.emplace(agreement_.extent_bytes, agreement_.crc_kind, way.seed);
   several_->join({.leg = way.stream.leg(),
                   .peer = way.peer_name,
@@ -27,9 +31,10 @@ void DestinationEnd::join_source(const Way& way, uint64_t now_ns) {
 // name.
 void DestinationEnd::want(ObjectId object) {
   if (receiver_->done(object) || failing_.contains(object)) return;
-  if (several_->has(object)) return;
-  const bool complete = receiver_->written(object).complete();
   const bool plain = !catalog().packed(object) && !files_.discards();
+  const std::vector<recovery::Range>& holes = catalog().files_of(object).front().holes;
+  if (several_->has(object)) return several_->has_holes(object, holes);
+  const bool complete = receiver_->written(object).complete();
   const bool listed = plain && !catalog().files_of(object).front().digests.expected.empty();
   // Nobody knows which source had brought what is there already, so one source says the digest of the whole.
   const bool witnessed = plain && !listed;
@@ -40,7 +45,7 @@ void DestinationEnd::want(ObjectId object) {
                  .whole = catalog().packed(object),
                  .listed = listed,
                  .witnessed = witnessed,
-                 .holes = plain ? catalog().files_of(object).front().holes : std::vector<recovery::Range>(),
+                 .holes = holes,
                  .shown = catalog().shown(object)},
                 receiver_->held(object));
 }
@@ -114,6 +119,8 @@ void DestinationEnd::forget_wrong(Effects& out) {
 // The source of each extent has said its digest. If there were several, one says that of the whole as well.
 void DestinationEnd::judge_whole(ObjectId object) {
   if (receiver_->done(object) || !receiver_->written(object).complete()) return;
+  const auto is_its_own = [object](const SeveralSources::Run& run) { return run.object == object; };
+  if (std::ranges::any_of(of_sources_.wrong, is_its_own)) return;  // it is forgotten first
   const std::optional<uint64_t> witnessed = several_ ? several_->witnessed(object) : std::nullopt;
   (void)receiver_->file_digest(object, {.size_bytes = catalog().object(object).size_bytes,
                                         .digest = witnessed.value_or(receiver_->digest(object))});

@@ -28,14 +28,20 @@ void SeveralSources::complete(Known& known) {
   if (known.witness) known.witness->all_sent();
 }
 
-// A source that is gone, or silent, does not look. It had looked before it said each digest.
-void SeveralSources::wait_no_more(LegId id, Joined& leg) {
+// A source that is silent does not look. It had looked before it said each digest. Once it speaks again it is
+// asked what it has of objects whose sources differ.
+void SeveralSources::follow_hearing(LegId id, Joined& leg) {
+  if (!lost(id, leg)) {
+    for (auto& [object, known] : objects_)
+      if (known.settlement) known.settlement->join(id);
+    return;
+  }
   leg.looks.clear();
   leg.looks_unanswered = 0;
   for (auto& [object, known] : objects_) {
     drop_early_look(known, id);
     forget_looks(known, id);
-    if (known.settlement) known.settlement->leave(id);
+    if (known.settlement) known.settlement->dismiss(id);
     if (known.witness) known.witness->dismiss(id);
   }
 }

@@ -13,7 +13,7 @@ bool SeveralSources::settle(ObjectId object) {
   if (found == objects_.end() || !found->second.object.listed || legs_.empty()) return false;
   Known& known = found->second;
   // One source alone has brought all: there is no other version.
-  if (legs_.size() == 1 && check_.brought_all(legs_.begin()->first, known.object.id) && !others_.some)
+  if (legs_.size() == 1 && check_.brought_all(legs_.begin()->first, known.object.id) && !others_.come)
     return false;
   if (known.settlement && known.version) known.settlement->refuse(*known.version);
   known.version.reset();
@@ -74,7 +74,10 @@ void SeveralSources::follow_settlement(Known& known) {
       return fetch_version(known, *best, differing);
     settlement.refuse(*best);  // all of this is there, and is not what the list wants
   }
-  if (!others_.some) actions_.unsettled.push_back(known.object.id);
+  // One that is on its way, or silent, may have it: its stream or its attempt has limits.
+  const bool all_known =
+      std::ranges::all_of(legs_, [&](const auto& leg) { return settlement.knows(leg.first); });
+  if (all_known && !others_.come) actions_.unsettled.push_back(known.object.id);
 }
 
 std::vector<recovery::ExtentRun> SeveralSources::differing_from(const Known& known, LegId version) const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/destination/several_sources.h"
@@ -22,12 +23,27 @@ constexpr ObjectId kSettled(0);
 // Sources bring what they are asked for at once. A source may have another byte in some extents.
 class SettledSourcesTest : public testing::Test {
  protected:
-  void begin() {
-    several_->add(
-        {.id = kSettled, .size_bytes = kSettledExtents * kSettledBytes, .listed = true, .shown = "/in/file"},
-        {});
+  void begin(bool listed = true) {
+    several_.emplace(kSettledBytes, crc::CrcKind::kNone, 7);
+    came_.clear();
+    sent_.clear();
+    brought_.clear();
+    there_.clear();
+    several_->add({.id = kSettled,
+                   .size_bytes = kSettledExtents * kSettledBytes,
+                   .listed = listed,
+                   .shown = "/in/file"},
+                  {});
     for (const LegId leg : kSettledLegs)
-      several_->join({.leg = leg, .peer = fmt_of(leg), .rtt_ns = 1'000'000, .lanes = 1}, now_ns_);
+      if (!away_.contains(leg)) join(leg);
+    several_->others_join({.come = !away_.empty()});
+  }
+  void join(LegId leg) {
+    several_->join({.leg = leg, .peer = fmt_of(leg), .rtt_ns = 1'000'000, .lanes = 1}, now_ns_);
+  }
+  void all_have_come() {
+    for (const LegId leg : std::exchange(away_, {})) join(leg);
+    several_->others_join({});
   }
   static std::string fmt_of(LegId leg) { return std::string("node") + std::to_string(leg.value()); }
   uint64_t digest_of(LegId leg, uint64_t extent) const {
@@ -74,9 +90,11 @@ class SettledSourcesTest : public testing::Test {
   // Until all of it is there (true) or nothing more happens.
   bool run() {
     for (int i = 0; i < 2000; ++i) {
-      now_ns_ += 1'000'000;
+      now_ns_ += 10'000'000;
+      if (now_ns_ >= until_ns_ && !away_.empty()) all_have_come();
       for (const LegId leg : kSettledLegs)
-        several_->tick(leg, {.bytes = came_[leg], .up = true, .heard_ns = now_ns_}, now_ns_);
+        several_->tick(leg, {.bytes = came_[leg], .up = true, .heard_ns = silent(leg) ? 1 : now_ns_},
+                       now_ns_);
       const SeveralSources::Actions actions = several_->take_actions();
       EXPECT_FALSE(actions.error) << actions.error->message;
       if (!actions.unsettled.empty()) return false;
@@ -94,7 +112,13 @@ class SettledSourcesTest : public testing::Test {
       }
       for (const board::Event& event : actions.written) there_[event.offset / kSettledBytes] = event.digest;
       std::map<LegId, std::set<uint64_t>> sent_before = sent_;
-      for (const SeveralSources::Word& word : actions.words) {
+      std::vector<SeveralSources::Word> words = std::exchange(unheard_, {});
+      words.insert(words.end(), actions.words.begin(), actions.words.end());
+      for (const SeveralSources::Word& word : words) {
+        if (silent(word.leg)) {
+          unheard_.push_back(word);
+          continue;
+        }
         if (const auto* wanted = std::get_if<DigestsWanted>(&word.message)) answer(word.leg, *wanted);
         const auto* want = std::get_if<Want>(&word.message);
         if (want != nullptr && !want->withdrawn) send(word.leg, *want);
@@ -106,6 +130,7 @@ class SettledSourcesTest : public testing::Test {
     ADD_FAILURE() << "it neither ends nor fails: " << several_->waiting_for();
     return false;
   }
+  bool silent(LegId leg) const { return leg == silent_ && now_ns_ < until_ns_; }
   bool right(LegId by) const {
     for (uint64_t extent = 0; extent < kSettledExtents; ++extent)
       if (!there_.contains(extent) || there_.at(extent) != digest_of(by, extent)) return false;
@@ -123,6 +148,11 @@ class SettledSourcesTest : public testing::Test {
 
   std::optional<SeveralSources> several_{std::in_place, kSettledBytes, crc::CrcKind::kNone, 7};
   uint64_t now_ns_ = 1;
+  // Until then these are on their way, and this one hears and says nothing.
+  uint64_t until_ns_ = 0;
+  std::set<LegId> away_;
+  std::optional<LegId> silent_;
+  std::vector<SeveralSources::Word> unheard_;
   std::map<LegId, uint64_t> came_;
   std::map<LegId, std::set<uint64_t>> sent_;  // offsets of extents
   std::map<LegId, uint64_t> brought_;         // extents, also again
@@ -135,11 +165,6 @@ class SettledSourcesTest : public testing::Test {
 TEST_F(SettledSourcesTest, WhatIsNotSeenBeforehandIsFetchedAgainFromTheOthers) {
   for (const LegId liar : kSettledLegs) {
     SCOPED_TRACE(liar.value());
-    several_.emplace(kSettledBytes, crc::CrcKind::kNone, 7);
-    came_.clear();
-    sent_.clear();
-    brought_.clear();
-    there_.clear();
     damaged_.clear();
     damage(liar, 1, kSettledExtents - 1);
     const uint64_t chosen =
@@ -194,18 +219,37 @@ TEST_F(SettledSourcesTest, IfNoneHasWhatIsListedItSaysSo) {
 }
 
 TEST_F(SettledSourcesTest, OneSourceAloneIsNotAsked) {
-  several_->add(
-      {.id = kSettled, .size_bytes = kSettledExtents * kSettledBytes, .listed = true, .shown = "/in/file"},
-      {});
-  several_->join({.leg = kSettledLegs[0], .peer = "alpha", .rtt_ns = 1'000'000, .lanes = 1}, now_ns_);
+  away_ = {kSettledLegs[1], kSettledLegs[2]};
+  begin();
+  away_.clear();
+  several_->others_join({});  // they do not come
   ASSERT_TRUE(run());
   EXPECT_FALSE(several_->settle(kSettled));
 }
 
+// Nobody knows yet what it has.
+TEST_F(SettledSourcesTest, WhoIsOnItsWayMayHaveWhatIsListed) {
+  for (const auto& away : {std::set{kSettledLegs[2]}, std::set{kSettledLegs[1], kSettledLegs[2]}}) {
+    away_ = away;
+    until_ns_ = now_ns_ + 10'000'000'000;
+    for (size_t leg = 0; leg < 2; ++leg) damage(kSettledLegs[leg], 3, 90);
+    begin();
+    EXPECT_TRUE(settled_to(kSettledLegs[2])) << away.size();
+  }
+}
+
+TEST_F(SettledSourcesTest, WhoWasSilentIsAskedOnceItSpeaks) {
+  for (size_t leg = 0; leg < 2; ++leg) damage(kSettledLegs[leg], 3, 90);
+  begin();
+  ASSERT_TRUE(run());
+  ASSERT_TRUE(several_->settle(kSettled));
+  silent_ = kSettledLegs[2];
+  until_ns_ = now_ns_ + 10'000'000'000;
+  EXPECT_TRUE(settled_to(kSettledLegs[2]));
+}
+
 TEST_F(SettledSourcesTest, WithoutAListNothingIsSettled) {
-  several_->add({.id = kSettled, .size_bytes = kSettledExtents * kSettledBytes, .shown = "/in/file"}, {});
-  for (const LegId leg : kSettledLegs)
-    several_->join({.leg = leg, .peer = fmt_of(leg), .rtt_ns = 1'000'000, .lanes = 1}, now_ns_);
+  begin(false);
   ASSERT_TRUE(run());
   EXPECT_FALSE(several_->settle(kSettled));
 }

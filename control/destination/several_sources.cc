@@ -39,7 +39,7 @@ void SeveralSources::add(const Object& object, const std::vector<recovery::Range
                object.whole ? parts::Planner::Kind::kWhole : parts::Planner::Kind::kDivisible);
   planner_.holds(object.id, held);
   Known& added = objects_.insert_or_assign(object.id, std::move(known)).first->second;
-  begin_witness(added);
+  begin_witness(added, added.counted, true);
   if (object.witnessed && added.counted.complete()) complete(added);
 }
 
@@ -126,8 +126,11 @@ void SeveralSources::leave(LegId leg) {
   }
 }
 
+// What was told whole and has no name yet is told again in the next attempt.
 void SeveralSources::leave_all() {
   while (!legs_.empty()) leave(legs_.begin()->first);
+  for (auto& [object, known] : objects_) known.stage = std::min(known.stage, Known::Stage::kThere);
+  others_ = unknown_others();
 }
 
 void SeveralSources::on_new_stream(LegId leg) {
@@ -165,7 +168,7 @@ void SeveralSources::tick(LegId leg, const Sign& sign, uint64_t now_ns) {
   now_ns_ = std::max(now_ns_, now_ns);
   const uint64_t before = std::exchange(joined.bytes, sign.bytes);
   joined.hearing.look(sign.bytes + sign.heard_ns, sign.up, now_ns_);
-  if (lost(leg, joined)) wait_no_more(leg, joined);
+  follow_hearing(leg, joined);
   follow_check();  // nothing is planned for what has come
   planner_.received(leg, sign.bytes - std::min(sign.bytes, before), now_ns_);
   if (waits_for_faster(joined)) return;
@@ -208,8 +211,8 @@ bool SeveralSources::said(LegId leg, const ExtentDigests& digests) {
 std::string SeveralSources::waiting_for() const {
   for (const auto& [object, known] : objects_) {
     if (known.settlement && !known.version)
-      return fmt::format("its sources (what each has of {}, since it is not what the list wants)",
-                         known.object.shown);
+      return fmt::format("{} (what each has of {}, since it is not what the list wants)",
+                         known.settlement->ready() ? "other sources" : "its sources", known.object.shown);
     if (known.stage != Known::Stage::kThere) continue;
     if (known.last_looks.empty() && known.witness)
       return fmt::format("{} (whether it has {} as it came from several)",

@@ -76,6 +76,8 @@ class SeveralSources {
   // `held`: what is there of it.
   void add(const Object& object, const std::vector<recovery::Range>& held);
   void remove(ObjectId object);  // done or failed
+  // No others than these: of what was a hole at another source, bytes are there, or none.
+  void has_holes(ObjectId object, const std::vector<recovery::Range>& holes);
   // Whatever else was there of it is not any more: a sync failed, or a disk gave back other bytes.
   void only_there(ObjectId object, const recovery::ExtentMap& there);
 
@@ -99,7 +101,7 @@ class SeveralSources {
   // ---- legs ----
   void join(const Source& source, uint64_t now_ns);
   void leave(LegId leg);  // its flows have ended
-  void leave_all();
+  void leave_all();       // the attempt is over
   // What it was asked for before this is no longer asked for there (WIRE 2.1.6): it is said again.
   void on_new_stream(LegId leg);
   // `bytes`: payload that its flows have accepted, since they were opened.
@@ -111,6 +113,7 @@ class SeveralSources {
   void tick(LegId leg, const Sign& sign, uint64_t now_ns);
   // Sources that are not there yet, beside one that is.
   struct Others {
+    bool come = false;          // are on their way, however long their peers take to answer
     bool some = false;          // join soon
     bool faster = false;        // one of these may be faster
     bool faster_calls = false;  // one that is known to be faster still speaks with its peer
@@ -186,7 +189,7 @@ class SeveralSources {
   void count(const parts::ExtentCheck::Verdict& verdict);
   void refuse(const parts::ExtentCheck::Verdict& verdict);
   bool lost(LegId id, const Joined& leg) const { return leg.hearing.lost(leg.rtt_ns, planner_.silent(id)); }
-  void wait_no_more(LegId id, Joined& leg);
+  void follow_hearing(LegId id, Joined& leg);
   void complete(Known& known);
   void ask_looks(LegId id, Joined& leg);
   void ask_early_looks();
@@ -195,7 +198,7 @@ class SeveralSources {
   void looked(LegId leg, Known& known, ExtentId first, size_t digests);
   void forget_looks(Known& known, LegId leg);
   // several_witness.cc
-  void begin_witness(Known& known);
+  void begin_witness(Known& known, recovery::ExtentMap named, bool held);
   bool needs_witness(const Known& known) const;
   void choose_witness(Known& known);
   static uint64_t witness_window(uint64_t digests_unanswered);
@@ -229,9 +232,10 @@ class SeveralSources {
   std::map<LegId, Joined> legs_;
   Actions actions_;
   uint64_t now_ns_ = 0;
-  std::optional<ObjectId> settling_;   // whose sources are asked for all digests
-  uint64_t first_joined_ns_ = 0;       // of those that are there
-  Others others_ = {.unheard = true};  // until a leg says so
+  std::optional<ObjectId> settling_;  // whose sources are asked for all digests
+  uint64_t first_joined_ns_ = 0;      // of those that are there
+  static Others unknown_others() { return {.come = true, .unheard = true}; }
+  Others others_ = unknown_others();  // until a leg says so
 };
 
 }  // namespace sluice::transfer

@@ -18,18 +18,33 @@ uint64_t SeveralSources::witness_window(uint64_t digests_unanswered) {
   return takes - kOtherQuestionsMax - (takes - kDigestsUnansweredMin) / 8;
 }
 
-void SeveralSources::begin_witness(Known& known) {
+// `held`: it is there, and nobody knows who brought it.
+void SeveralSources::begin_witness(Known& known, recovery::ExtentMap named, bool held) {
   if (!known.object.witnessed || known.counted.extents() < 2) return;
   const recovery::Layout layout{
       .size_bytes = known.object.size_bytes, .extent_bytes = extent_bytes_, .crc_kind = crc_kind_};
   known.witness.emplace(known.object.id, layout, known.object.holes);
-  recovery::ExtentMap there = known.counted;
-  for (const recovery::Range& hole : known.object.holes) there.clear(there.whole_in(hole));
-  for (ExtentId at = there.next_set(ExtentId(0)); at < there.end_id(); at = there.next_set(at)) {
-    const ExtentId end = there.next_clear({.first = at, .end = there.end_id()});
-    known.witness->held({.first = at, .end = end});
+  for (const recovery::Range& hole : known.object.holes) named.clear(named.whole_in(hole));
+  for (ExtentId at = named.next_set(ExtentId(0)); at < named.end_id(); at = named.next_set(at)) {
+    const ExtentId end = named.next_clear({.first = at, .end = named.end_id()});
+    const recovery::ExtentRun run{.first = at, .end = end};
+    if (held) {
+      known.witness->held(run);
+    } else {
+      known.witness->doubted(run);
+    }
     at = end;
   }
+}
+
+void SeveralSources::has_holes(ObjectId object, const std::vector<recovery::Range>& holes) {
+  Known& known = objects_.at(object);
+  if (known.object.holes == holes) return;
+  known.object.holes = holes;
+  if (!known.witness) return;
+  recovery::ExtentMap all = known.counted;
+  for (ExtentId at; at < all.end_id(); ++at) all.set(at);
+  begin_witness(known, std::move(all), known.witness->held_before());
 }
 
 // One source that has brought all of it has said the digest of each extent, and looked again at its end.

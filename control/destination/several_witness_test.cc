@@ -260,6 +260,22 @@ TEST_F(SourcesWitnessTest, OfHolesNobodySaysAnything) {
   EXPECT_TRUE(several_.witnessed(kWitnessed));
 }
 
+// Another source has bytes there.
+TEST_F(SourcesWitnessTest, WhatIsNoHoleAnyMoreIsAskedForAndWitnessed) {
+  const recovery::Range hole{.offset = 100 * kWitnessedBytes, .length = 128 * kWitnessedBytes};
+  begin(2, {hole}, {hole});
+  for (int i = 0; i < 3; ++i) turn();
+  several_.has_holes(kWitnessed, {});
+  came_.clear(came_.whole_in(hole));
+  several_.only_there(kWitnessed, came_);
+  until_whole();
+  EXPECT_TRUE(whole_);
+  EXPECT_TRUE(came_.complete());
+  ASSERT_TRUE(several_.witnessed(kWitnessed));
+  EXPECT_EQ(*several_.witnessed(kWitnessed), stored_.digest());
+  EXPECT_NE(several_.not_witnessed(kWitnessed).find(" from peer"), std::string::npos) << "nothing was there";
+}
+
 TEST_F(SourcesWitnessTest, AnotherOneIsAskedWhenTheWitnessIsGone) {
   begin(3);
   for (int i = 0; i < 20; ++i) turn();
@@ -269,6 +285,22 @@ TEST_F(SourcesWitnessTest, AnotherOneIsAskedWhenTheWitnessIsGone) {
   ASSERT_TRUE(whole_);
   ASSERT_TRUE(several_.witnessed(kWitnessed));
   EXPECT_EQ(*several_.witnessed(kWitnessed), stored_.digest());
+}
+
+// The attempt ended before the object got its name.
+TEST_F(SourcesWitnessTest, WhatHasNoNameIsToldAgainInTheNextAttempt) {
+  for (const size_t legs : {1, 2}) {
+    several_.remove(kWitnessed);
+    begin(legs);
+    until_whole();
+    ASSERT_TRUE(whole_) << legs;
+    several_.leave_all();
+    whole_ = false;
+    for (const LegId leg : here_) join(leg);
+    until_whole();
+    EXPECT_TRUE(whole_) << legs;
+    EXPECT_EQ(several_.witnessed(kWitnessed).has_value(), legs == 2);
+  }
 }
 
 TEST_F(SourcesWitnessTest, ANewStreamIsAskedAgain) {

@@ -135,7 +135,11 @@ Status Handshake::take_answer(const SpecificationSet& set, uint64_t now_ns, Effe
 void Handshake::settle(uint64_t now_ns, Effects& out) {
   settling_ = true;
   around_.lanes.shrink(0, out);
-  SourceEnd* const source = around_.job.source();
+  Job& job = around_.job;
+  SourceEnd* const source = job.source();
+  // Of files that were not agreed upon the peer has nothing to say.
+  if (job.destination() != nullptr && !job.destination()->files().agreed())
+    job.made.emplace<std::monostate>();
   if (source != nullptr && !source->running()) {
     source->files().reopen(out);
     return enter(P::kSources, now_ns);

@@ -123,7 +123,8 @@ Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effect
   if (!*whole) return {};
   if (job.offered_by.empty()) job.offered_by = around_.peer_name;
   enter(P::kFiles, now_ns);
-  if (!job.destination()->running()) job.destination()->prepare(out);
+  // An attempt may have begun by a leg that only hears how the session has ended at its peer.
+  if (!job.destination()->files().preparing()) job.destination()->prepare(out);
   return {};
 }
 

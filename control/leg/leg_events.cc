@@ -225,7 +225,8 @@ void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
   if (!moving() && !(phase_ == LegPhase::kAdopting && attempt_.work_asked)) return;
   job_.keep_limit(out);
   if (job_.destination() != nullptr)
-    job_.destination()->others_join({.some = job_.legs.some_join(),
+    job_.destination()->others_join({.come = job_.legs.some_come(),
+                                     .some = job_.legs.some_join(),
                                      .faster = job_.legs.faster_joins(id_),
                                      .faster_calls = job_.legs.faster_calls(id_),
                                      .unheard = job_.legs.near_unheard(),

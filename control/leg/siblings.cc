@@ -50,6 +50,10 @@ bool Siblings::some_go_on() const {
       legs_, [](const Each& each) { return each.stage == Stage::kWaits || needs_end(each.stage); });
 }
 
+bool Siblings::some_come() const {
+  return std::ranges::any_of(legs_, [](const Each& each) { return comes(each.stage); });
+}
+
 bool Siblings::some_join() const {
   return std::ranges::any_of(legs_, [](const Each& each) { return joins(each.stage); });
 }

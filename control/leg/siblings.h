@@ -49,6 +49,7 @@ class Siblings {
   // Nor has one flows that are still to end.
   bool alone(LegId leg) const;
   bool some_go_on() const;  // or wait
+  bool some_come() const;   // are on their way, however long their peers take to answer
   bool some_join() const;   // soon: nothing but their turn keeps them from moving data
   // One of these may be faster than this leg is expected to be: more is expected of it, or nothing is known.
   bool faster_joins(LegId leg) const;

@@ -43,6 +43,7 @@ TEST_F(SiblingsTest, WhoOnlySpeaksWithItsPeerIsInNobodysWay) {
   EXPECT_TRUE(siblings_.some_join());
   come_to(Stage::kCalls, Stage::kMoves);
   EXPECT_FALSE(siblings_.some_join()) << "nobody knows when its peer answers";
+  EXPECT_TRUE(siblings_.some_come()) << "it may have what nobody else has";
   EXPECT_TRUE(siblings_.may_begin(kOne));
   EXPECT_FALSE(siblings_.is_last(kOther)) << "it is about to need the data end";
   EXPECT_FALSE(siblings_.alone(kOther)) << "it holds flows";
@@ -64,6 +65,7 @@ TEST_F(SiblingsTest, OnlyWhoMayBeFasterIsWaitedFor) {
   EXPECT_FALSE(siblings_.faster_calls(kOne));
   come_to(Stage::kMoves, Stage::kMoves);
   EXPECT_FALSE(siblings_.faster_joins(kOne)) << "it has joined";
+  EXPECT_FALSE(siblings_.some_come());
 }
 
 TEST_F(SiblingsTest, TheFastestHasItsTurnFirst) {

@@ -210,6 +210,21 @@ TEST_F(Planning, AWholeObjectBeginsAnewAtAnotherLeg) {
   EXPECT_TRUE(bring(kSlow, 1));
 }
 
+// All of it came from that leg.
+TEST_F(Planning, AWholeObjectOfOneExtentCountsWhoeverBringsIt) {
+  planner.add(kMain, kPieceBytes, Planner::Kind::kWhole);
+  join(kFast, 1'000'000'000);
+  join(kSlow, 100'000'000);
+  tick();
+  ASSERT_TRUE(is_asked(kFast, 0));
+  planner.leave(kFast);
+  tick();
+  ASSERT_TRUE(is_asked(kSlow, 0));
+  join(kFast, 1'000'000'000);
+  EXPECT_TRUE(bring(kFast, 0));
+  EXPECT_TRUE(planner.complete(kMain));
+}
+
 // Whoever is done takes whole objects that another leg has not begun, but none of which it has another
 // version.
 TEST_F(Planning, AWholeObjectIsNotTakenByWhoHasItOtherwise) {

@@ -18,6 +18,10 @@ void Settlement::join(LegId id) {
   ask_more(id, leg);
 }
 
+void Settlement::dismiss(LegId id) {
+  if (const auto leg = legs_.find(id); leg != legs_.end()) leg->second.here = false;
+}
+
 void Settlement::leave(LegId id) {
   const auto leg = legs_.find(id);
   if (leg == legs_.end()) return;
@@ -43,7 +47,7 @@ void Settlement::ask_more(LegId id, Leg& leg) {
 
 void Settlement::said(LegId id, ExtentId first, std::span<const uint64_t> digests) {
   const auto found = legs_.find(id);
-  if (found == legs_.end() || !found->second.here) return;
+  if (found == legs_.end()) return;
   Leg& leg = found->second;
   for (size_t index = 0; index < digests.size() && first.value() + index < leg.digests.size(); ++index) {
     std::optional<uint64_t>& digest = leg.digests[first.value() + index];

@@ -29,7 +29,10 @@ class Settlement {
 
   // A leg that joins again is asked again for what it has not said.
   void join(LegId leg);
-  void leave(LegId leg);
+  // It is silent, and not waited for until it joins again. It still owes what it was asked, and its answers
+  // count.
+  void dismiss(LegId leg);
+  void leave(LegId leg);  // it is gone, or its stream is: it owes nothing either
   // ExtentDigests of any kind: each says what the leg read. The first word counts.
   void said(LegId leg, ExtentId first, std::span<const uint64_t> digests);
   std::vector<Portion> take_questions();

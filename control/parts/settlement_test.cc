@@ -91,6 +91,20 @@ TEST_F(SettlementTest, WhoLeavesIsNotWaitedForAndWhatItSaidStays) {
   EXPECT_TRUE(settlement_.same(kHas0, kHas1));
 }
 
+TEST_F(SettlementTest, WhoIsSilentIsNotWaitedForAndItsAnswersCount) {
+  join_all();
+  const std::vector<Portion> asked = settlement_.take_questions();
+  settlement_.dismiss(kHas0);
+  settlement_.join(kHas0);
+  EXPECT_TRUE(settlement_.take_questions().empty()) << "it owes the first answers";
+  settlement_.dismiss(kHas0);
+  const std::vector<uint64_t> all(kSettledExtents, 7);
+  for (const LegId leg : {kHas1, kHas2}) settlement_.said(leg, ExtentId(0), all);
+  EXPECT_TRUE(settlement_.ready());
+  settlement_.said(kHas0, ExtentId(0), all);
+  EXPECT_TRUE(settlement_.same(kHas0, kHas1));
+}
+
 TEST_F(SettlementTest, TheFirstWordCounts) {
   settlement_.join(kHas0);
   settlement_.join(kHas1);

@@ -23,6 +23,11 @@ void Witness::held(ExtentRun extents) {
   named_.add(extents);
 }
 
+void Witness::doubted(ExtentRun extents) {
+  doubted_ = true;
+  named_.add(extents);
+}
+
 void Witness::asked(LegId leg, ExtentRun extents) {
   senders_.insert(leg);
   source(leg).sends.add(extents);

@@ -31,12 +31,14 @@ class Witness {
 
   // This is there, and nobody knows who brought it.
   void held(ExtentRun extents);
+  // It is to be said, whoever brings it: nobody does any more what counted as zeros.
+  void doubted(ExtentRun extents);
   void asked(LegId leg, ExtentRun extents);  // to send them
   // ExtentDigests of any kind; the first word counts.
   void said(LegId leg, ExtentId first, std::span<const uint64_t> digests);
 
-  // Something is held, or several legs were asked for some of it.
-  bool needed() const { return held_ || senders_.size() > 1; }
+  // Something is held or in doubt, or several legs were asked for some of it.
+  bool needed() const { return held_ || doubted_ || senders_.size() > 1; }
   bool held_before() const { return held_; }
   std::optional<LegId> witness() const { return witness_; }
   // From now on this leg is asked for what it has not said and is not to send.
@@ -69,6 +71,7 @@ class Witness {
   recovery::Layout layout_;
   std::vector<Range> holes_;
   bool held_ = false;
+  bool doubted_ = false;
   std::set<LegId> senders_;
   std::map<LegId, Source> sources_;
   RunSet named_;  // held, or asked of anyone

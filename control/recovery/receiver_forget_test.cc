@@ -84,6 +84,13 @@ TEST_F(ForgetTest, AFullBlockGoesAsAWhole) {
   EXPECT_EQ(forgotten(), (std::vector<Range>{extents(ExtentId(0), kBlockExtents)}));
 }
 
+TEST_F(ForgetTest, AFileThatIsGoneIsForgotten) {
+  write(0, 3);
+  const uint64_t before = receiver_.forgettings();
+  receiver_.begin_anew(kFirst);
+  EXPECT_NE(receiver_.forgettings(), before);
+}
+
 TEST_F(ForgetTest, NothingThatASyncConcerns) {
   write(0, 2);
   ASSERT_NE(receiver_.begin_sync(kFirst), 0U);

@@ -106,6 +106,7 @@ void Receiver::begin_anew(ObjectId id) {
   fresh.written = ExtentMap(object.layout);
   fresh.ledger = ExtentLedger(object.layout);
   fresh.sums = sums::Tree(object.sums.shape(), object.sums.wanted());
+  ++forgettings_;
   object = std::move(fresh);
 }
 

@@ -87,6 +87,8 @@ class SeveralPeers : public testing::Test {
       finishes_ = true;
     } else if (const auto* open = std::get_if<OpenObject>(&effect)) {
       next.push_back(ObjectOpened{.object = open->object, .status = {}});
+    } else if (const auto* reopen = std::get_if<ReopenFile>(&effect)) {
+      next.push_back(FileReopened{.object = reopen->object, .found = true});
     }
   }
   void files_are_made() {
@@ -106,6 +108,15 @@ class SeveralPeers : public testing::Test {
         twist(word);
         post(Received{.leg = leg, .message = word});
       }
+  }
+  // It has ended the session, and says so to a call.
+  void says_how_it_ended(LegId leg) {
+    ASSERT_EQ(unanswered_.erase(leg), 1U);
+    post(CallEnded{.leg = leg, .status = {}});
+    Hello hello = make_hello(kId);
+    hello.ended = true;
+    post(Received{.leg = leg, .message = hello});
+    post(Received{.leg = leg, .message = failure_of({ErrorCode::kIncompatible, "what it sent was wrong"})});
   }
   void tick(LegId leg) {
     const board::FlowSlot* const lanes[] = {&flow_};
@@ -275,6 +286,37 @@ TEST_F(SeveralPeers, WhoeverOffersFirstBothAreNamedIfTheyDiffer) {
   EXPECT_EQ(transfer_->error()->code, ErrorCode::kIntegrity);
   EXPECT_NE(transfer_->error()->message.find("beta and alpha"), std::string::npos)
       << transfer_->error()->message;
+}
+
+// It comes before the others, and has files neither found nor made for them.
+TEST_F(SeveralPeers, WhoOnlySaysHowItEndedKeepsNobodyFromBeginning) {
+  answers(kGamma);
+  files_are_made();
+  for (const LegId leg : {kAlpha, kBeta}) {
+    unanswered_.erase(leg);
+    post(CallEnded{.leg = leg, .status = Error{ErrorCode::kPeerUnreachable, "refused"}});
+  }
+  post(Received{.leg = kGamma, .message = failure_of({ErrorCode::kStalled, "it stood still"})});
+  ASSERT_EQ(transfer_->phase(), TransferPhase::kResting);
+  now_ns_ += 10 * kSecondNs;
+  said_.clear();
+  post(TimerDue{});
+  says_how_it_ended(kAlpha);
+  answers(kBeta, 10 * kExtent, [](Message& word) {
+    if (auto* const hello = std::get_if<Hello>(&word)) hello->known = true;
+  });
+  EXPECT_EQ(phase(kBeta), LegPhase::kMoving);
+}
+
+TEST_F(SeveralPeers, WhoOnlySaysHowItEndedNeedsNoFiles) {
+  answers(kBeta, kExtent, [](Message& word) {
+    if (auto* const offer = std::get_if<TransferOffer>(&word)) offer->files.front().number = 5;
+  });
+  ASSERT_EQ(phase(kBeta), LegPhase::kIdle);
+  says_how_it_ended(kAlpha);
+  answers(kGamma);
+  files_are_made();
+  EXPECT_EQ(phase(kGamma), LegPhase::kMoving);
 }
 
 // The last leg that moves data ends while others speak with their peers: the data end stays for them.
