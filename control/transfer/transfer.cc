@@ -214,7 +214,7 @@ void Transfer::on(const JournalWritten& event, uint64_t now_ns) {
       return recovered(now_ns);
     case Entry::kAgreed:
       if (!status) return fail_attempt(status.error(), now_ns);
-      return legs_[event.of_leg]->journal_agreed(now_ns, out_);
+      return legs_[event.of_leg]->journal_agreed(now_ns);
     case Entry::kComplete:
       if (!status) return fail_attempt(status.error(), now_ns);
       complete_noted_ = true;

@@ -137,6 +137,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   SessionLeg& leg(transfer::LegId leg) { return *legs_[leg.value()]; }
   uint32_t peer_of(transfer::LegId leg) const { return node_named(transfer_->leg(leg).peer_name()); }
   void judge_beginning();  // files are made, or flows opened
+  void judge_moving();     // data moves from here on
   SessionLeg& leg_of(Streams::Id id) {
     return **std::ranges::find_if(legs_, [id](const auto& each) { return each->owns(id); });
   }
