@@ -7,6 +7,27 @@
 namespace sluice::transfer::test {
 namespace {
 
+// The connection may be open when the journal knows: nothing is said on it before.
+TEST(BesideTheJournal, WhoCallsAtOnceDialsWhileTheJournalIsToldOfTheRequest) {
+  for (const bool at_once : {false, true}) {
+    for (const Scene& scene : {source(), destination()}) {
+      SCOPED_TRACE(name_of(scene));
+      World world(scene);
+      world.hold(Entry::kRequest);
+      world.post(Begin{.at_once = at_once});
+      world.attach();
+      EXPECT_EQ(world.count<Dial>(), at_once ? 1U : 0U);
+      EXPECT_EQ(world.count<Call>(), 0U);
+      EXPECT_TRUE(world.said<Hello>().empty());
+      world.release();
+      world.pass(kLongNs);
+      EXPECT_EQ(world.count<Call>(), 1U);
+      EXPECT_EQ(world.count<Dial>(), at_once ? 1U : 0U);
+      EXPECT_EQ(world.state(), ViewState::kSucceeded);
+    }
+  }
+}
+
 // Whichever takes longer: nothing moves, and the peer is named no flow, before both are done.
 TEST(BesideTheJournal, FlowsAreOpenedWhileTheJournalIsToldAndUsedWhenItKnows) {
   for (const Scene& scene : every_scene()) {

@@ -100,6 +100,7 @@ class Session final : public std::enable_shared_from_this<Session> {
 
   // The stream
   void perform(const transfer::Call& e);
+  void perform(const transfer::Dial&) {}  // nothing is said there
   void perform(const transfer::TakeCall& e);
   void perform(const transfer::RefuseCall& e);
   void perform(const transfer::Send& e);

@@ -313,6 +313,7 @@ void Session::perform(const transfer::WriteJournal& e) {
     return answer(written, kFileNs);
   Transaction transaction{.session = transfer_->id(), .batch = e.batch};
   const bool too_early = (broken(Break::kReportBeforeCommit) && e.entry == transfer::Entry::kExtents) ||
+                         (broken(Break::kCallBeforeCommit) && e.entry == transfer::Entry::kRequest) ||
                          (broken(Break::kMoveBeforeCommit) && e.entry == transfer::Entry::kAgreed);
   if (too_early) {
     host_.commit(std::move(transaction), e.durability, [] {});
