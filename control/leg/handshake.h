@@ -58,7 +58,9 @@ class Handshake {
   Status on(const FlowsReserved& event, uint64_t now_ns, Effects& out);
   Status on(const BuffersReserved& event, uint64_t now_ns, Effects& out);
   Status on(const SourcesOpened& event, uint64_t now_ns, Effects& out);
-  void journal_agreed(uint64_t now_ns, Effects& out);  // what take_agreed() told of is in the journal
+  // What take_agreed() told of is on its way to the journal: workers open the flows meanwhile.
+  void open_flows(Effects& out);
+  void journal_agreed(uint64_t now_ns);                                // and is there
   Status stream_open(uint64_t rtt_ns, uint64_t now_ns, Effects& out);  // the call was taken
   // Goes on if what it waited for has happened: flows are open, files are prepared, or time is over.
   Status go_on(uint64_t now_ns, Effects& out);
@@ -84,7 +86,7 @@ class Handshake {
     inbox_bytes_ = 0;
     return std::exchange(inbox_, {});
   }
-  // Files were agreed upon, and the journal must know before flows are opened.
+  // Files were agreed upon, and the journal must know before data moves.
   bool take_agreed() { return std::exchange(agreed_, false); }
   // What the peer has sent to this node of late; 0: not known.
   uint64_t expected_bps(uint64_t now_ns) const;

@@ -128,12 +128,17 @@ Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effect
   return {};
 }
 
-void Handshake::journal_agreed(uint64_t now_ns, Effects& out) {
+// Beside the journal's sync, which takes about as long. An open flow is harmless before the journal knows of
+// the session: a source has no work for it, and a destination names it to nobody (TransferReady). If the
+// journal fails, the attempt closes it; if control dies, it is a flow of nobody.
+void Handshake::open_flows(Effects& out) {
   if (phase_ != P::kJournal || halted_) return;
-  Job& job = around_.job;
-  if (job.role == Role::kDestination) around_.lanes.invent_names();
-  enter(P::kOpening, now_ns);
-  around_.lanes.open(around_.agreement, job.role, out);
+  if (around_.job.role == Role::kDestination) around_.lanes.invent_names();
+  around_.lanes.open(around_.agreement, around_.job.role, out);
+}
+
+void Handshake::journal_agreed(uint64_t now_ns) {
+  if (phase_ == P::kJournal && !halted_) enter(P::kOpening, now_ns);
 }
 
 Status Handshake::go_on(uint64_t now_ns, Effects& out) {

@@ -25,8 +25,8 @@ enum class HandshakePhase : uint8_t {
   kReady,          // a source: TransferReady
   kOffer,          // a destination
   kFiles,          // a destination's, created or found again
-  kJournal,        // is told what was agreed upon
-  kOpening,        // flows
+  kJournal,        // is told what was agreed upon; flows are opened meanwhile
+  kOpening,        // flows that are not open yet
   kDone,
   kSettled,  // the session has ended at the other node, which will say how
 };

@@ -29,12 +29,17 @@ asio::awaitable<void> hang_up(asio::io_context& io, std::shared_ptr<peer::Connec
 
 LegStream::LegStream(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue, transfer::LegId leg,
                      std::string peer_name)
-    : services_(std::move(services)), queue_(std::move(queue)), leg_(leg), peer_name_(std::move(peer_name)) {}
+    : services_(std::move(services)),
+      queue_(std::move(queue)),
+      leg_(leg),
+      peer_name_(std::move(peer_name)),
+      dialled_{.connection = nullptr, .words = {}, .timer = asio::steady_timer(services_->io)} {}
 
 LegStream::~LegStream() {
   *self_ = nullptr;
   end(stream_);
   end(call_);
+  drop_dialled();
 }
 
 void LegStream::post(transfer::Event event) { post_to(queue_, std::move(event)); }
@@ -130,8 +135,23 @@ void LegStream::perform(const transfer::Call& effect) {
   calling_ = ++calls_;
   std::vector<peer::PeerMessage> words;
   for (const transfer::Message& word : effect.words) words.push_back(peer::to_wire(word));
-  asio::co_spawn(services_->io, call(services_, self_, peer_name_, calling_, std::move(words)),
-                 asio::detached);
+  if (dialled_.number != 0) {
+    dialled_.words = std::move(words);
+  } else if (dialled_.connection) {
+    take_dialled(words);
+  } else {
+    begin_call(calling_, std::move(words));
+  }
+}
+
+void LegStream::perform(const transfer::Dial&) {
+  DCHECK(calling_ == 0 && dialled_.number == 0 && !stream_, "what is dialled for is the first call");
+  dialled_.number = ++calls_;
+  begin_call(dialled_.number, {});
+}
+
+void LegStream::begin_call(uint64_t number, std::vector<peer::PeerMessage> words) {
+  asio::co_spawn(services_->io, call(services_, self_, peer_name_, number, std::move(words)), asio::detached);
 }
 
 asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::shared_ptr<LegStream*> self,
@@ -150,12 +170,48 @@ asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::s
   if (*self != nullptr) (*self)->called(number, std::move(connected));
 }
 
+// The call has come meanwhile, or comes soon. One that comes later makes a connection of its own.
+void LegStream::dialled(Result<std::unique_ptr<peer::Connection>> connected) {
+  dialled_.number = 0;
+  const std::vector<peer::PeerMessage> words = std::exchange(dialled_.words, {});
+  if (!connected && calling_ != 0) return called(calling_, connected.error());
+  if (!connected) return;
+  dialled_.connection = std::move(*connected);
+  if (calling_ != 0) return take_dialled(words);
+  dialled_.timer.expires_after(kDialledFor);
+  dialled_.timer.async_wait([self = self_](const asio::error_code& error) {
+    if (!error && *self != nullptr) (*self)->drop_dialled();
+  });
+}
+
+void LegStream::take_dialled(const std::vector<peer::PeerMessage>& words) {
+  dialled_.timer.cancel();
+  const std::shared_ptr<peer::Connection> connection = std::exchange(dialled_.connection, nullptr);
+  for (const peer::PeerMessage& word : words) (void)connection->send(word);
+  took(connection);
+}
+
+void LegStream::drop_dialled() {
+  dialled_.number = 0;
+  dialled_.words.clear();
+  dialled_.timer.cancel();
+  if (!dialled_.connection) return;
+  asio::co_spawn(services_->io, hang_up(services_->io, std::exchange(dialled_.connection, nullptr)),
+                 asio::detached);
+}
+
 void LegStream::called(uint64_t number, Result<std::unique_ptr<peer::Connection>> connected) {
+  if (number == dialled_.number) return dialled(std::move(connected));
   if (number != calling_) return;  // hung up meanwhile, and answered
+  if (connected) return took(std::move(*connected));
   calling_ = 0;
-  if (!connected) return post(transfer::CallEnded{.leg = leg_, .status = connected.error()});
+  post(transfer::CallEnded{.leg = leg_, .status = connected.error()});
+}
+
+void LegStream::took(std::shared_ptr<peer::Connection> connection) {
+  calling_ = 0;
   end(stream_);  // a leg has one stream
-  stream_ = begin(std::move(*connected), Use::kStream);
+  stream_ = begin(std::move(connection), Use::kStream);
   post(transfer::CallEnded{.leg = leg_, .rtt_ns = stream_->connection->rtt_ns()});
 }
 
@@ -187,6 +243,7 @@ void LegStream::perform(const transfer::Send& effect) {
 
 void LegStream::perform(const transfer::HangUp& effect) {
   end(stream_);
+  drop_dialled();
   if (std::exchange(calling_, 0) == 0) return;
   post(transfer::CallEnded{.leg = effect.leg, .status = Error{ErrorCode::kPeerUnreachable, "hung up"}});
 }

@@ -7,11 +7,14 @@
 #pragma once
 
 #include <asio/awaitable.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "control/peer/connection.h"
 #include "control/runtime/events.h"
@@ -22,6 +25,9 @@ namespace sluice::runtime {
 
 // Within how long a call is answered, and its handshake done.
 inline constexpr uint32_t kConnectTimeoutMs = 5000;
+
+// So long a connection that was dialled waits for its call.
+inline constexpr auto kDialledFor = std::chrono::seconds(1);
 
 // Lets what was sent leave, for a bounded time, then closes.
 asio::awaitable<void> hang_up(asio::io_context& io, std::shared_ptr<peer::Connection> connection);
@@ -35,6 +41,7 @@ class LegStream {
   LegStream& operator=(const LegStream&) = delete;
 
   void perform(const transfer::Call& effect);
+  void perform(const transfer::Dial& effect);
   void perform(const transfer::TakeCall& effect);
   void perform(const transfer::RefuseCall& effect);
   void perform(const transfer::Send& effect);
@@ -43,6 +50,7 @@ class LegStream {
   // any more.
   std::optional<transfer::FlowSecret> flow_secret(std::string_view session_id, uint64_t flow_id,
                                                   LaneId lane) const;
+  bool dialled() const { return dialled_.connection != nullptr; }  // and no call has come for it
   // The peer has called with this Hello. An earlier call of it that still waits is ended.
   void peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello);
   // Nothing: there is none now.
@@ -67,7 +75,12 @@ class LegStream {
                                     std::string peer_name, uint64_t number,
                                     std::vector<peer::PeerMessage> words);
   static asio::awaitable<void> read(std::shared_ptr<LegStream*> self, LinePtr line);
+  void begin_call(uint64_t number, std::vector<peer::PeerMessage> words);
   void called(uint64_t number, Result<std::unique_ptr<peer::Connection>> connected);
+  void took(std::shared_ptr<peer::Connection> connection);
+  void take_dialled(const std::vector<peer::PeerMessage>& words);
+  void dialled(Result<std::unique_ptr<peer::Connection>> connected);
+  void drop_dialled();
   bool handle(const LinePtr& line, Result<peer::PeerMessage> received);  // false: nothing more is read
   LinePtr begin(std::shared_ptr<peer::Connection> connection, Use use);
   void end(LinePtr& line);
@@ -83,6 +96,13 @@ class LegStream {
   LinePtr call_;  // of the peer, that waits
   uint64_t calling_ = 0;
   uint64_t calls_ = 0;
+  // What a call finds that was dialled for. Nobody reads there.
+  struct Dialled {
+    uint64_t number = 0;  // while it is being opened
+    std::shared_ptr<peer::Connection> connection;
+    std::vector<peer::PeerMessage> words;  // of the call, which came while it was being opened
+    asio::steady_timer timer;
+  } dialled_;
 };
 
 }  // namespace sluice::runtime

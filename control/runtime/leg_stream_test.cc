@@ -206,6 +206,68 @@ TEST_F(LegStreamTest, HangingUpWhileItCallsAnswersAtOnceAndOnce) {
   EXPECT_EQ(queue_->all<transfer::StreamEnded>().size(), 0U) << "of a call that was hung up nothing is heard";
 }
 
+// ---- what is dialled before there is a call ----
+
+TEST_F(LegStreamTest, ACallTakesTheConnectionThatWasDialledForIt) {
+  for (const bool open : {false, true}) {
+    SCOPED_TRACE(open ? "it is open" : "it is being opened");
+    const size_t before = queue_->count<transfer::CallEnded>();
+    accepted_.clear();
+    stream_->perform(transfer::Dial{});
+    if (open) run_until([this] { return stream_->dialled(); });
+    EXPECT_EQ(queue_->count<transfer::CallEnded>(), before) << "nobody has called";
+    stream_->perform(transfer::Call{.leg = transfer::LegId(0), .words = {transfer::make_hello(kId)}});
+    await<transfer::CallEnded>(before + 1);
+    EXPECT_TRUE(queue_->all<transfer::CallEnded>().back().status);
+    EXPECT_FALSE(stream_->dialled());
+    run_until([this] { return !accepted_.empty(); });
+    const auto beta = accepted_.front();
+    EXPECT_EQ(std::get<transfer::Hello>(*hear(beta)).session_id, kId) << "and heard nothing before";
+    stream_->perform(transfer::HangUp{});
+    EXPECT_FALSE(hear(beta).has_value());
+    EXPECT_EQ(accepted_.size(), 1U);
+    EXPECT_EQ(queue_->count<transfer::CallEnded>(), before + 1);
+  }
+}
+
+TEST_F(LegStreamTest, WhyDialledInVainTheCallSays) {
+  listener_.reset();
+  stream_->perform(transfer::Dial{});
+  stream_->perform(transfer::Call{});
+  await<transfer::CallEnded>();
+  EXPECT_EQ(queue_->all<transfer::CallEnded>().front().status.error().code, ErrorCode::kPeerUnreachable);
+  EXPECT_EQ(queue_->events.size(), 1U);
+}
+
+TEST_F(LegStreamTest, HangingUpEndsWhatWasDialledAndTheNextCallHasItsOwn) {
+  for (const bool open : {false, true}) {
+    SCOPED_TRACE(open ? "it is open" : "it is being opened");
+    accepted_.clear();
+    stream_->perform(transfer::Dial{});
+    if (open) run_until([this] { return stream_->dialled(); });
+    stream_->perform(transfer::HangUp{});
+    EXPECT_FALSE(stream_->dialled());
+    run_until([this] { return !accepted_.empty(); });
+    EXPECT_FALSE(hear(accepted_.front()).has_value());
+    EXPECT_EQ(queue_->count<transfer::StreamEnded>(), 0U);
+    const size_t before = queue_->count<transfer::CallEnded>();
+    stream_->perform(transfer::Call{});
+    await<transfer::CallEnded>(before + 1);
+    EXPECT_TRUE(queue_->all<transfer::CallEnded>().back().status);
+    run_until([this] { return accepted_.size() == 2; });
+    stream_->perform(transfer::HangUp{});
+  }
+}
+
+// A second later: it may wait for its turn, and the peer for its first word.
+TEST_F(LegStreamTest, WhatNoCallComesForIsGivenUp) {
+  stream_->perform(transfer::Dial{});
+  run_until([this] { return !accepted_.empty(); });
+  EXPECT_FALSE(hear(accepted_.front()).has_value());
+  EXPECT_FALSE(stream_->dialled());
+  EXPECT_TRUE(queue_->events.empty());
+}
+
 TEST_F(LegStreamTest, WhatWasSaidBeforeHangingUpIsHeard) {
   const auto beta = connected();
   stream_->perform(transfer::Send{.leg = transfer::LegId(0), .message = transfer::Failure{.code = 12}});

@@ -58,7 +58,7 @@ void TransferTask::start() {
         std::make_unique<LegFlows>(services_, weak_from_this(), id, transfer_->id(), *leg.stream, *objects_);
   }
   // What a former control left is claimed with the first step, before the board is heard of.
-  post(transfer::Begin{});
+  post(transfer::Begin{.at_once = services_->places.queue().waiting() == 0});
   files_->rejoin();
   for (const Leg& leg : legs_) {
     if (!over_) leg.flows->join();

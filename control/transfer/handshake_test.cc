@@ -64,7 +64,7 @@ std::vector<HandshakePhase> way_of(const Scene& scene) {
   return way;
 }
 
-TEST(Handshake, EachRoleTakesFlowsThenCreditThenReadBuffersAndTellsTheJournalBeforeItOpensFlows) {
+TEST(Handshake, EachRoleTakesFlowsThenCreditThenReadBuffersAndTellsTheJournalBeforeItWaitsForFlows) {
   using P = HandshakePhase;
   EXPECT_EQ(way_of(source()), (std::vector<P>{P::kIdle, P::kFlows, P::kCalling, P::kSources, P::kReadBuffers,
                                               P::kJournal, P::kOpening, P::kDone}));

@@ -250,7 +250,7 @@ TEST(Leg, WhatOtherFlowsHaveClosedIsNotGoneOnWith) {
 
 // ---- the end of an attempt ----
 
-TEST(Leg, AnAgreementThatIsNotedTooLateOpensNoFlow) {
+TEST(Leg, AnAgreementThatIsNotedTooLateBeginsNothing) {
   for (const Scene& scene : every_scene()) {
     SCOPED_TRACE(name_of(scene));
     World world(scene);
@@ -260,7 +260,9 @@ TEST(Leg, AnAgreementThatIsNotedTooLateOpensNoFlow) {
     world.lose_stream();
     ASSERT_EQ(world.leg_phase(), LegPhase::kReleasing);
     world.release_one_after_the_other();
-    EXPECT_EQ(world.count<OpenFlow>(), 0U);
+    EXPECT_EQ(world.count<OpenFlow>(), 1U);
+    EXPECT_EQ(world.count<CloseFlow>(), 1U);
+    EXPECT_TRUE(world.said<TransferReady>().empty());
     EXPECT_EQ(world.phase(), TransferPhase::kResting);
   }
 }

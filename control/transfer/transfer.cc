@@ -149,7 +149,7 @@ void Transfer::fail_attempt(const Error& error, uint64_t now_ns) {
 
 // ---- the beginning -----------------------------------------------------------------------------
 
-void Transfer::on(const Begin&, uint64_t now_ns) {
+void Transfer::on(const Begin& event, uint64_t now_ns) {
   if (outcome_) {  // it ended in an earlier life of this control
     if (files_.left) {
       phase_.change(P::kRecovering);
@@ -165,7 +165,9 @@ void Transfer::on(const Begin&, uint64_t now_ns) {
   if (job_.initiator && !job_.began && !peer_.contacted) {
     phase_.change(P::kNoting);
     // Should this node lose power, the peer must not be left with a session that nobody calls for.
-    return write_record(Entry::kRequest, Durability::kPower, now_ns);
+    write_record(Entry::kRequest, Durability::kPower, now_ns);
+    if (event.at_once) out_.add(Dial{speaker().id()});
+    return;
   }
   recovered(now_ns);
 }
@@ -214,7 +216,7 @@ void Transfer::on(const JournalWritten& event, uint64_t now_ns) {
       return recovered(now_ns);
     case Entry::kAgreed:
       if (!status) return fail_attempt(status.error(), now_ns);
-      return legs_[event.of_leg]->journal_agreed(now_ns, out_);
+      return legs_[event.of_leg]->journal_agreed(now_ns);
     case Entry::kComplete:
       if (!status) return fail_attempt(status.error(), now_ns);
       complete_noted_ = true;

@@ -84,6 +84,7 @@ void Transfer::follow(Leg& leg, uint64_t now_ns) {
     batch.files = file_rows();
     // Before data moves: a node that does not know of it makes the other forget what has arrived.
     write(Entry::kAgreed, std::move(batch), Durability::kPower, leg.id());
+    leg.open_flows(out_);
   }
   if (leg.take_flows_changed() && job_.began && !job_.complete())
     write_record(Entry::kFlows, Durability::kProcess, now_ns);

@@ -27,6 +27,10 @@ struct Call {  // opens a stream to the leg's node -> CallEnded
   LegId leg;
   std::vector<Message> words;  // said there as soon as it is known to be that node
 };
+// A Call of this leg follows soon: it may find its connection open, and sooner. Nothing is said there before.
+struct Dial {
+  LegId leg;
+};
 struct TakeCall {  // the call of the peer that waits (PeerCalled) is the leg's stream from now on
   LegId leg;
 };
@@ -250,7 +254,7 @@ struct Over {  // nothing more comes of this transfer
 };
 
 using Effect =
-    std::variant<Call, TakeCall, RefuseCall, Send, HangUp, ClaimFlows, DropClaim, ReserveFlows,
+    std::variant<Call, Dial, TakeCall, RefuseCall, Send, HangUp, ClaimFlows, DropClaim, ReserveFlows,
                  ReserveBuffers, ShrinkLanes, OpenFlow, CloseFlow, CommandLane, SetRate, SettleLane,
                  DrainEvents, ReleaseFlows, OpenObject, CloseObject, FetchObject, OpenSources, ReadList,
                  ReopenSources, CheckSource, ReadExtents, CreateFiles, RecoverFiles, ReopenFile, RecreateFile,

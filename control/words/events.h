@@ -16,7 +16,9 @@ namespace sluice::transfer {
 
 // ---- the operator, and this control itself -----------------------------------------------------
 
-struct Begin {};  // first, once
+struct Begin {           // first, once
+  bool at_once = false;  // nobody waits for a place of this node: it calls as soon as the journal knows
+};
 struct Cancel {
   std::optional<Error> reason = {};  // nothing: an operator of this node
 };

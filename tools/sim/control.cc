@@ -98,7 +98,7 @@ void Control::ask(const std::string& id, const std::optional<transfer::Lease>& l
   const auto session = add(with_legs(std::move(transfer)));
   if (role == transfer::Role::kSource && !host_.plan.growing && host_.plan.foreseen) session->foresee();
   if (attached_) session->set_board(flows_.get(), generation_);
-  session->post(transfer::Begin{});
+  session->post(transfer::Begin{.at_once = true});
 }
 
 void Control::pause() {

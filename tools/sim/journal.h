@@ -31,6 +31,12 @@ class Journal {
 
   const Sessions& sessions() const { return now_.sessions; }
   const Leases& leases() const { return now_.leases; }
+  // Whatever happens now, the next control knows of it, or for what its data moves.
+  bool knows(const std::string& session) const { return durable_.sessions.contains(session); }
+  bool knows_files(const std::string& session) const {
+    const auto found = durable_.sessions.find(session);
+    return found != durable_.sessions.end() && !found->second.files.empty();
+  }
   void commit(const Transaction& t, transfer::Durability durability) {
     apply(t, &now_);
     unsynced_.push_back(t);

@@ -44,6 +44,8 @@ struct Crash {
 enum class Break : uint8_t {
   kNone,
   kReportBeforeCommit,  // durable is reported before the journal has it
+  kCallBeforeCommit,    // the peer hears of a session before the journal knows of it
+  kMoveBeforeCommit,    // data moves before the journal knows what was agreed upon
   kNoCrcCheck,          // damaged chunks are taken as good
   kNoForget,            // after a failed sync nothing is asked for again
   kCommitBeforeSync,    // rows are journalled before the data is synced

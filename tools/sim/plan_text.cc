@@ -14,6 +14,8 @@ struct BreakName {
 constexpr BreakName kBreaks[] = {
     {Break::kNone, "none"},
     {Break::kReportBeforeCommit, "report-before-commit"},
+    {Break::kCallBeforeCommit, "call-before-commit"},
+    {Break::kMoveBeforeCommit, "move-before-commit"},
     {Break::kNoCrcCheck, "no-crc-check"},
     {Break::kNoForget, "no-forget"},
     {Break::kCommitBeforeSync, "commit-before-sync"},

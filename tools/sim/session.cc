@@ -84,6 +84,8 @@ void Session::perform(const transfer::Call& e) {
   }
   if (transfer_->leg(e.leg).moving()) ++host_.trace.reached.renewals;
   CHECK(leg(e.leg).calling == 0, "one call of a leg at a time");
+  if (!host_.journal.knows(transfer_->id()))
+    host_.oracle.fail("the peer hears of a session before the journal knows of it");
   leg(e.leg).calling = host_.streams->call(host_.node, peer_of(e.leg), e.words);
 }
 

@@ -100,6 +100,7 @@ class Session final : public std::enable_shared_from_this<Session> {
 
   // The stream
   void perform(const transfer::Call& e);
+  void perform(const transfer::Dial&) {}  // nothing is said there
   void perform(const transfer::TakeCall& e);
   void perform(const transfer::RefuseCall& e);
   void perform(const transfer::Send& e);
@@ -137,6 +138,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   SessionLeg& leg(transfer::LegId leg) { return *legs_[leg.value()]; }
   uint32_t peer_of(transfer::LegId leg) const { return node_named(transfer_->leg(leg).peer_name()); }
   void judge_beginning();  // files are made, or flows opened
+  void judge_moving();     // data moves from here on
   SessionLeg& leg_of(Streams::Id id) {
     return **std::ranges::find_if(legs_, [id](const auto& each) { return each->owns(id); });
   }

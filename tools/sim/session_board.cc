@@ -158,6 +158,11 @@ void Session::judge_beginning() {
   if (!wrong.empty()) host_.oracle.fail(wrong);
 }
 
+void Session::judge_moving() {
+  if (!host_.journal.knows_files(transfer_->id()))
+    host_.oracle.fail("data moves before the journal knows what was agreed upon");
+}
+
 void Session::perform(const transfer::CloseFlow& e) {
   const board::FlowSet& flows = leg(e.leg).flows;
   if (board() != nullptr && flows.contains(e.lane)) board()->close_flow(flows.slot(e.lane));
@@ -166,6 +171,7 @@ void Session::perform(const transfer::CloseFlow& e) {
 void Session::perform(const transfer::CommandLane& e) {
   const board::FlowSet& flows = leg(e.leg).flows;
   if (board() == nullptr || !flows.contains(e.command.flow.lane)) return;
+  judge_moving();
   const board::Command command = flows.command(e.command);
   host_.trace.add(host_.now_ns(), host_.node, "command", static_cast<uint64_t>(command.kind), command.offset,
                   command.length);

@@ -312,7 +312,10 @@ void Session::perform(const transfer::WriteJournal& e) {
   if (broken(Break::kLostGrowth) && e.entry == transfer::Entry::kGrown && host_.node == kSource)
     return answer(written, kFileNs);
   Transaction transaction{.session = transfer_->id(), .batch = e.batch};
-  if (broken(Break::kReportBeforeCommit) && e.entry == transfer::Entry::kExtents) {
+  const bool too_early = (broken(Break::kReportBeforeCommit) && e.entry == transfer::Entry::kExtents) ||
+                         (broken(Break::kCallBeforeCommit) && e.entry == transfer::Entry::kRequest) ||
+                         (broken(Break::kMoveBeforeCommit) && e.entry == transfer::Entry::kAgreed);
+  if (too_early) {
     host_.commit(std::move(transaction), e.durability, [] {});
     return answer(written);
   }
@@ -342,6 +345,7 @@ void Session::tell_oracle_what_is_known() {
 void Session::tell_oracle_what_is_said(const transfer::Message& message) {
   if (host_.node != kDestination) return;
   host_.point();
+  if (std::holds_alternative<transfer::TransferReady>(message)) judge_moving();
   if (const auto* durable = std::get_if<transfer::PartitionDone>(&message)) {
     for (const recovery::Range& range : durable->ranges)
       host_.oracle.reported_durable(durable->object.value(), range.offset, range.length);
