@@ -12,7 +12,7 @@ import sys
 import pytest
 from harness import Group, group_missing
 from harness.system import random_file, same_bytes
-from transfers import CONFIGURATION, DAEMON, MIB, PARTIAL, SOURCE, USAGE, forget, make_file
+from transfers import CONFIGURATION, DAEMON, MIB, PARTIAL, SOURCE, USAGE, ended_session, forget, make_file
 
 CLIENT = pathlib.Path(__file__).resolve().parents[1] / "python"
 
@@ -174,6 +174,27 @@ def test_directories_are_compared_and_own_names_removed(sluice, pair):
         assert node.remove("", own, recursive=True).entries == 4
         assert not own.exists()
         node.remove("b", "data/compared", recursive=True)
+
+
+def test_whoever_makes_the_id_of_a_session_finds_it_and_never_begins_two(sluice, pair):
+    id = os.urandom(16).hex()
+
+    def ask(node, id):
+        request = sluice.api.SendRequest(sources=["memory:1000"], peer="b", destination="null:", id=id)
+        return node.call("Send", request, sluice.api.SessionRef).id
+
+    with sluice.Node(pair.a.directory) as node:
+        assert ask(node, id) == id
+        for restarted in (False, True):
+            ended_session(pair.a, id)
+            with pytest.raises(sluice.SluiceError) as error:
+                ask(node, id)
+            assert (error.value.code, id in str(error.value)) == (USAGE, True)
+            if not restarted:
+                pair.a.control.kill()
+                pair.a.start_control()
+        with pytest.raises(sluice.SluiceError):
+            ask(node, id[:8])
 
 
 def test_errors_are_those_of_the_command(sluice, pair, tmp_path):
