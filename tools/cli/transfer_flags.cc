@@ -23,6 +23,7 @@
 #include "tools/cli/target.h"
 #include "tools/cli/teller.h"
 #include "tools/cli/when.h"
+#include "tools/manifest/list.h"
 
 namespace sluice::cli {
 namespace {
@@ -215,8 +216,8 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& to) {
   if (!to.deadline_policy().empty() && to.deadline_unix_ns() == 0)
     return Error{ErrorCode::kUsage, "--deadline-policy: of what deadline? Give --deadline as well"};
   if (!flags.digest.empty() || !flags.write_manifest.empty()) {
-    const auto kinds = digests::parse_kinds(flags.digest.empty() ? "sha256" : flags.digest);
-    if (!kinds) return Error{kinds.error().code, "--digest: " + kinds.error().message};
+    const auto kinds = manifest::kinds_to_write(flags.digest, flags.write_manifest);
+    if (!kinds) return kinds.error();
     to.set_digests(digests::mask_of(*kinds));
   }
   to.set_lease(flags.lease);

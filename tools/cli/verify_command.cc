@@ -213,7 +213,8 @@ int end_of_check(const Context& context, const VerifyFlags& flags, const manifes
                                     ? "give --resume FILE, and a check that is run again resumes"
                                     : "run it again, and it resumes");
   const ErrorCode verdict = manifest::verdict_of(counts);
-  const bool found_nothing = counts.good + counts.good_before + counts.differs == 0 && counts.missing != 0;
+  const bool found_nothing =
+      counts.good + counts.good_before + counts.differs == 0 && counts.missing + counts.ignored != 0;
   if (verdict == ErrorCode::kIntegrity && found_nothing)
     context.environment.err << fmt::format(
         "sluice: no file of the list is in {}: name the directory in which the list's names begin, or take "
@@ -279,8 +280,8 @@ Result<manifest::WriteOptions> write_options(const Context& context, const Verif
                                  .list = here / flags.write,
                                  .jobs = jobs_of(flags),
                                  .replace = flags.overwrite};
-  const auto kinds = digests::parse_kinds(flags.digests.empty() ? "sha256" : flags.digests);
-  if (!kinds) return Error{kinds.error().code, "--digest: " + kinds.error().message};
+  const auto kinds = manifest::kinds_to_write(flags.digests, flags.write);
+  if (!kinds) return kinds.error();
   options.kinds = *kinds;
   options.format = kinds->size() > 1 ? manifest::Format::kTag : manifest::Format::kSum;
   if (!flags.format.empty()) options.format = *manifest::format_named(flags.format);

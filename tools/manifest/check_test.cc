@@ -68,6 +68,13 @@ TEST_F(CheckTest, NamesWhatDiffersAndWhatIsMissing) {
   EXPECT_EQ(verdict_of(check(kAbc + "  a\n" + kXyz + "  sub/b\n")), ErrorCode::kOk);
 }
 
+TEST(Verdict, WhereNothingOfTheListIsThereIsNotGood) {
+  EXPECT_EQ(verdict_of({.good = 1, .ignored = 2}), ErrorCode::kOk);
+  EXPECT_EQ(verdict_of({.good_before = 1, .ignored = 2}), ErrorCode::kOk);
+  EXPECT_EQ(verdict_of({.ignored = 2}), ErrorCode::kIntegrity);
+  EXPECT_EQ(verdict_of({}), ErrorCode::kOk) << "an empty list";
+}
+
 TEST_F(CheckTest, NoNameLeadsOut) {
   fs::create_symlink(root_ / "secret", tree_ / "link");
   fs::create_symlink("a", tree_ / "inner");

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/manifest/list.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
+#include "control/digests/kind.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::manifest {
@@ -231,6 +234,18 @@ Result<std::string> ListReader::name(std::string_view text, bool escaped) const 
   const std::optional<std::string> plain_name = unescaped(text);
   if (!plain_name) return bad("its name has a backslash before something else than n, r and a backslash");
   return *plain_name;
+}
+
+Result<std::vector<Kind>> kinds_to_write(const std::string& wished, std::string_view list_name) {
+  const std::optional<Kind> named = kind_in_name(list_name);
+  if (wished.empty()) return std::vector{named.value_or(Kind::kSha256)};
+  Result<std::vector<Kind>> kinds = digests::parse_kinds(wished);
+  if (!kinds) return Error{kinds.error().code, "--digest: " + kinds.error().message};
+  if (!named || kinds->size() != 1 || kinds->front() == *named) return kinds;
+  // By their length they are told from those that the name says, but not in a bag.
+  if (!kind_of_bag(list_name) && hex_digits_of(kinds->front()) != hex_digits_of(*named)) return kinds;
+  return Error{ErrorCode::kUsage, fmt::format("--digest {}: '{}' is the name of a list of {}; choose another",
+                                              wished, base::printable(list_name), name_of(*named))};
 }
 
 }  // namespace sluice::manifest

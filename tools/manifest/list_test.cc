@@ -41,6 +41,21 @@ TEST(List, OfSha256sumInTextAndBinary) {
   EXPECT_EQ(all[1].line, 2U);
 }
 
+TEST(List, IsOfTheKindThatItsNameSays) {
+  const auto kind = [](const std::string& wished, const std::string& name) {
+    const auto kinds = kinds_to_write(wished, name);
+    return kinds ? std::string(name_of(kinds->front())) : kinds.error().message;
+  };
+  EXPECT_EQ(kind("", "bag/manifest-md5.txt"), "md5");
+  EXPECT_EQ(kind("", "x.b3"), "blake3");
+  EXPECT_EQ(kind("", "md5/run.sums"), "sha256");
+  EXPECT_EQ(kind("md5", "run.sums"), "md5");
+  EXPECT_EQ(kind("sha256", "run.md5"), "sha256") << "longer ones are told from those";
+  EXPECT_NE(kind("sha256", "x.b3").find("choose another"), std::string::npos);
+  EXPECT_NE(kind("sha256", "manifest-md5.txt").find("choose another"), std::string::npos);
+  EXPECT_FALSE(kinds_to_write("sha3", "x"));
+}
+
 TEST(List, EscapedNames) {
   const auto all = entries("SUMS", {"\\" + kMd5Hex + "  a\\nb\\\\c\\rd", kMd5Hex + "  a\\nb"});
   ASSERT_EQ(all.size(), 2U);
