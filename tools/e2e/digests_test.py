@@ -237,7 +237,7 @@ def test_a_bag_is_listed_as_at_rest_and_what_is_none_is_refused(pair, tmp_path, 
     assert again.returncode == 0 and "6 good, 0 differ, 0 missing, 0 extra" in again.stderr, again.stderr
     # A list of another name cannot have all of these names; the files themselves make no bag.
     odd = move(bag, "odd", written("run.bagit"))
-    none = move(bag / "data", "none", written("manifest-sha512.txt"))
+    none = move(bag / "data", "none", written("tagmanifest-md5.txt"))
     if push_it:
         refused(odd, USAGE, "RFC 8493")
         refused(none, USAGE, "no bag")
