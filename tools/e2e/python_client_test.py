@@ -185,16 +185,16 @@ def test_whoever_makes_the_id_of_a_session_finds_it_and_never_begins_two(sluice,
 
     with sluice.Node(pair.a.directory) as node:
         assert ask(node, id) == id
-        for restarted in (False, True):
-            ended_session(pair.a, id)
-            with pytest.raises(sluice.SluiceError) as error:
-                ask(node, id)
-            assert (error.value.code, id in str(error.value)) == (USAGE, True)
-            if not restarted:
-                pair.a.control.kill()
-                pair.a.start_control()
         with pytest.raises(sluice.SluiceError):
             ask(node, id[:8])
+    for restarted in (False, True):
+        ended_session(pair.a, id)
+        with sluice.Node(pair.a.directory) as node, pytest.raises(sluice.SluiceError) as error:
+            ask(node, id)
+        assert (error.value.code, id in str(error.value)) == (USAGE, True)
+        if not restarted:
+            pair.a.control.kill()
+            pair.a.start_control()
 
 
 def test_errors_are_those_of_the_command(sluice, pair, tmp_path):
