@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <random>
 #include <string>
 #include <string_view>
 
@@ -29,6 +31,14 @@ inline std::string from_hex(std::string_view text) {
   for (size_t at = 0; at < text.size(); at += 2)
     bytes += static_cast<char>(value(text[at]) << 4 | value(text[at + 1]));
   return bytes;
+}
+
+// So many bytes by chance. For names that nobody else has, not for keys.
+inline std::string random_hex(size_t bytes) {
+  std::random_device random;
+  std::string chosen;
+  for (size_t i = 0; i < bytes; ++i) chosen += static_cast<char>(random() & 255U);
+  return to_hex(chosen);
 }
 
 }  // namespace sluice::identity

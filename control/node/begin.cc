@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <asio/awaitable.hpp>
-#include <random>
 
 #include "control/audit/lines.h"
+#include "control/identity/hex.h"
 #include "control/node/mapping.h"
 #include "control/runtime/export_key.h"
 #include "dataplane/base/check.h"
@@ -95,12 +95,7 @@ asio::awaitable<Status> check_unused(std::shared_ptr<runtime::Services> services
 
 }  // namespace
 
-std::string new_session_id() {
-  static std::random_device random;
-  std::string id;
-  for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", static_cast<uint32_t>(random()));
-  return id;
-}
+std::string new_session_id() { return identity::random_hex(16); }
 
 Result<identity::Peer> check_peer(const config::Node& node, const std::string& name) {
   Result<identity::Peer> peer = identity::find_peer(node, name);
@@ -200,7 +195,7 @@ asio::awaitable<Result<std::string>> Starter::begin(transfer::Role role, Wishes 
   if (!wishes.id.empty() && sessions_.find(wishes.id)) co_return begun_already(wishes.id);
   const auto log_level = static_cast<board::LogLevel>(options->log_level);  // numbered alike (session_log.cc)
   const Sessions::Task task = begin_now(role,
-                                        {.id = std::move(wishes.id),
+                                        {.id = wishes.order ? wishes.order->id : wishes.id,
                                          .names = std::move(peers),
                                          .limit_bps = wishes.options.rate_bps.value_or(0),
                                          .order = std::move(wishes.order),
@@ -230,7 +225,7 @@ asio::awaitable<Result<Preview>> Starter::preview(Wishes wishes) {
 
 Sessions::Task Starter::begin_now(transfer::Role role, Peers peers, transfer::Request request,
                                   gather::OpenSources sources, board::LogLevel log_level) {
-  const std::string id = peers.order ? peers.order->id : !peers.id.empty() ? peers.id : new_session_id();
+  const std::string id = peers.id.empty() ? new_session_id() : peers.id;
   DCHECK(id.size() == 32, "16 bytes, in hex");
   DCHECK(sources.open.empty() || sources.open.size() == sources.files.size(), "each file has its place");
   services_->logs.begin(id, log_level);

@@ -42,7 +42,7 @@ class Starter {
   asio::awaitable<Status> take_lease(std::optional<transfer::Lease> lease);
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
   struct Peers {
-    std::string id;                  // empty: none is given
+    std::string id;                  // of the session; empty: it gets a new one
     std::vector<std::string> names;  // one, or several that have the same
     uint64_t limit_bps = 0;          // that was asked for; of several all together
     std::optional<OrderTaken> order;

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 #include <vector>
 
 #include "control/async/clock.h"
+#include "control/identity/hex.h"
 #include "control/leg/job.h"
 #include "control/leg/negotiation.h"
 #include "control/peer/codec.h"
@@ -24,12 +24,7 @@ using namespace std::chrono_literals;
 constexpr auto kNothingYet = 200ms;  // whoever waits here looks whether its own asker is still there
 
 // The session that a call about names does not have.
-std::string no_session() {
-  std::random_device random;
-  std::string id;
-  for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", static_cast<uint32_t>(random()));
-  return id;
-}
+std::string no_session() { return identity::random_hex(16); }
 
 Error over() { return {ErrorCode::kCancelled, "nobody waits for the answer any more"}; }
 

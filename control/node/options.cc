@@ -7,6 +7,7 @@
 #include <set>
 
 #include "control/hash/several.h"
+#include "control/identity/hex.h"
 
 namespace sluice::node {
 namespace {
@@ -119,9 +120,7 @@ Status check_peers(const Wishes& wishes) {
   return usage(fmt::format("{} nodes as sources: {} are possible at most", peers.size(), transfer::kLegsMax));
 }
 
-bool is_session_id(const std::string& text) {
-  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
+bool is_session_id(const std::string& text) { return text.size() == 32 && identity::is_hex(text); }
 
 // Of a part nothing is known but its place in a file, so it is moved by two nodes that both know what that
 // is.

@@ -12,9 +12,9 @@
 #include <memory>
 #include <mutex>
 #include <ostream>
-#include <random>
 #include <thread>
 
+#include "control/identity/hex.h"
 #include "control/proto/session_state.h"
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
@@ -72,10 +72,7 @@ struct Measured {
   bool over = false;     // this command ended it, since all was measured
 };
 
-std::string scratch_name() {
-  std::random_device chance;
-  return fmt::format("sluice-bench-{:08x}{:08x}", chance(), chance());
-}
+std::string scratch_name() { return "sluice-bench-" + identity::random_hex(8); }
 
 std::string directory_of(const std::string& text) { return text.ends_with('/') ? text : text + "/"; }
 
@@ -112,7 +109,7 @@ Result<Way> way_of(const BenchFlags& flags, Direction direction, const Environme
   if (!bytes) return bytes.error();
   if (*bytes == 0 && !flags.to.empty() && flags.from.empty()) *bytes = kDiskBytes;
   Way way{.direction = direction, .request = {}, .scratch = {}, .stop_bytes = flags.to.empty() ? 0 : *bytes};
-  // Of a directory at the other node its session is the first to know.
+  // Only the session finds out whether a path at the other node is a directory.
   std::error_code unknown;
   if (way.sends() && !flags.from.empty() &&
       std::filesystem::is_directory(environment.working_directory / flags.from, unknown))

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <ostream>
-#include <random>
 
+#include "control/identity/hex.h"
 #include "control/identity/node_files.h"
 #include "control/proto/session_state.h"
 #include "control/receipt/receipt.h"
@@ -52,13 +52,6 @@ std::optional<std::set<std::string>> missing_of(const api::Session& session,
   return missing;
 }
 
-std::string new_session_id() {
-  std::random_device chance;
-  std::string id;
-  for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", static_cast<uint32_t>(chance()));
-  return id;
-}
-
 }  // namespace
 
 void FolderSender::say(const std::string& text) const {
@@ -88,7 +81,7 @@ Status FolderSender::begin(const unattended::SentFiles::Files& files, int64_t no
   if (node == nullptr) return Error{ErrorCode::kDaemonNotRunning, "the node does not answer"};
   api::SendRequest request = options_.request;
   for (const auto& [name, id] : files) request.mutable_options()->add_names(name);
-  request.set_id(new_session_id());
+  request.set_id(identity::random_hex(16));
   const uint64_t number = files_.begin(files, unix_now_ns());
   files_.runs_as(number, request.id());
   if (Status status = remember_(); !status) return status;
@@ -100,7 +93,7 @@ Status FolderSender::begin(const unattended::SentFiles::Files& files, int64_t no
   }
   if (id) {
     files_.runs_as(number, *id);  // a node of before goes by an id of its own
-    known_.insert(number);
+    followed_[number].known = true;
     next_ns_ = std::min(next_ns_, now_ns + kFollowNs);
   } else {
     (void)files_.failed(number);
@@ -130,8 +123,9 @@ Status FolderSender::look_at(uint64_t number, const std::string& session, int64_
   const auto shown = client()->show(session);
   if (!shown && shown.error().code == ErrorCode::kUsage) {
     // A call of before may still begin it.
-    const int64_t since_ns = doubts_.try_emplace(number, now_ns).first->second;
-    if (!known_.contains(number) && now_ns - since_ns < kDoubtNs) {
+    Followed& followed = followed_[number];
+    if (!followed.unknown_since_ns) followed.unknown_since_ns = now_ns;
+    if (!followed.known && now_ns - *followed.unknown_since_ns < kDoubtNs) {
       next_ns_ = std::min(next_ns_, now_ns + kOneSecondNs);
       return {};
     }
@@ -147,29 +141,23 @@ Status FolderSender::look_at(uint64_t number, const std::string& session, int64_
     next_ns_ = std::min(next_ns_, now_ns + kSilenceNs);
     return {};
   }
-  known_.insert(number);
+  followed_[number].known = true;
   if (api::has_ended(*shown)) return end(number, *shown, ended);
   if (api::stands_still(*shown)) {
     go_on(number, *shown, now_ns);
   } else if (shown->state() == api::Session::TRANSFERRING) {
-    holds_.erase(number);
+    followed_[number].hold = {};
   }
   return {};
 }
 
 void FolderSender::release(uint64_t number, Ended* ended) {
   for (std::string& name : files_.failed(number)) ended->failed.push_back(std::move(name));
-  forget(number);
-}
-
-void FolderSender::forget(uint64_t number) {
-  holds_.erase(number);
-  doubts_.erase(number);
-  known_.erase(number);
+  followed_.erase(number);
 }
 
 void FolderSender::go_on(uint64_t number, const api::Session& session, int64_t now_ns) {
-  Hold& hold = holds_[number];
+  Hold& hold = followed_[number].hold;
   if (hold.due_ns == 0) {
     const int64_t wait_ns = waits_.after_ns(++hold.failures);
     hold.due_ns = now_ns + wait_ns;
@@ -197,7 +185,7 @@ Status FolderSender::end(uint64_t number, const api::Session& session, Ended* en
     receipt = keep_receipt(session);
     now.failed.assign(missing->begin(), missing->end());
     now.arrived = files_.arrived(number, *missing, receipt);
-    forget(number);
+    followed_.erase(number);
   } else {
     release(number, &now);
   }

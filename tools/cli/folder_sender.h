@@ -58,10 +58,14 @@ class FolderSender {
     uint32_t failures = 0;  // in a row, of a session that an error holds up
     int64_t due_ns = 0;     // when it is continued
   };
+  struct Followed {
+    Hold hold;
+    bool known = false;  // the node has shown the session
+    std::optional<int64_t> unknown_since_ns;
+  };
   Status look_at(uint64_t number, const std::string& session, int64_t now_ns, Ended* ended);
   Status end(uint64_t number, const api::Session& session, Ended* ended);
   void release(uint64_t number, Ended* ended);
-  void forget(uint64_t number);
   void go_on(uint64_t number, const api::Session& session, int64_t now_ns);
   bool keep_receipt(const api::Session& session) const;
   void tell(const api::Session& session, const Ended& ended, bool receipt) const;
@@ -72,9 +76,7 @@ class FolderSender {
   unattended::SentFiles& files_;
   const std::function<Status()> remember_;
   std::unique_ptr<api::Client> client_;
-  std::map<uint64_t, Hold> holds_;
-  std::set<uint64_t> known_;            // whose sessions the node has shown
-  std::map<uint64_t, int64_t> doubts_;  // since when the node does not know its session
+  std::map<uint64_t, Followed> followed_;  // by the numbers of batches
   unattended::Waits waits_;
   int64_t next_ns_ = unattended::kNever;
   bool said_silent_ = false;

@@ -14,8 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <random>
 
+#include "control/identity/hex.h"
 #include "control/identity/node_files.h"
 #include "control/identity/rotation.h"
 #include "dataplane/base/arguments/arguments.h"
@@ -86,8 +86,7 @@ class PrivateDirectory {
 
 // Of this host and of nobody before: what an authority has given to a key is not another's.
 std::string chosen_name() {
-  std::random_device chance;
-  const std::string tail = fmt::format("-{:08x}", chance());
+  const std::string tail = "-" + identity::random_hex(4);
   return default_node_name(host_name()).substr(0, kNameBytesMax - tail.size()) + tail;
 }
 

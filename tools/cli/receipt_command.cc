@@ -8,6 +8,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "control/identity/hex.h"
 #include "tools/cli/app.h"
 #include "tools/cli/connect.h"
 #include "tools/cli/format.h"
@@ -43,8 +44,7 @@ Result<std::string> text_at(const Environment& environment, const std::string& n
 // A fingerprint, or a certificate's file.
 Result<std::string> fingerprint(const Environment& environment, const std::string& given) {
   constexpr size_t kDigits = 64;
-  if (given.size() == kDigits && given.find_first_not_of("0123456789abcdef") == std::string::npos)
-    return given;
+  if (given.size() == kDigits && identity::is_hex(given)) return given;
   const Result<std::string> pem = read_certificate((environment.working_directory / given).string());
   if (!pem) return pem.error();
   return identity::fingerprint_of_pem(*pem);

@@ -86,8 +86,8 @@ class Exec {
   Result<int> run() {
     // Before the threads, which shall not take the signals.
     const Interrupt interrupt([this] { (void)::eventfd_write(interrupted_.get(), 1); }, 0);
-    // What is over when the first start of all begins is passed over, and nothing that ends later. So that is
-    // written down before anything is told.
+    // The first start of all passes over the sessions that have ended by now, and over none that ends later.
+    // It writes them down before it tells anything.
     if (first_start_) look_ns_ = steady_now_ns();
     look();
     if (Status status = remember(); !status) return status.error();
