@@ -135,7 +135,7 @@ std::vector<base::Range> whole_extents(const std::vector<base::Range>& runs, uin
 // Whole extents, each behind the one before it.
 bool good_holes(const std::vector<base::Range>& holes, uint64_t size_bytes, uint64_t extent_bytes);
 
-// What of these runs lies in runs of `others` too; and what does not. Both are in order.
+// Parts of `holes` lie in `others` too (`common`), and parts do not (`rest`). Both lists are in order.
 struct CommonHoles {
   std::vector<base::Range> common;
   std::vector<base::Range> rest;

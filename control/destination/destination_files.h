@@ -113,7 +113,7 @@ class DestinationFiles {
   // Closes what an earlier life of this control had open and has ended; workers were told to hold none of it.
   void close_ended(Effects& out);
   Batch rows_anew(ObjectId object) const;  // for the journal: no extent of it counts
-  // These count as zeros, and one of several sources has bytes there.
+  // This range counts as zeros, but one of several sources has bytes there.
   struct NoHole {
     ObjectId object;
     base::Range range;

@@ -34,7 +34,7 @@ TEST_F(Offer, OwnersThatWereNotAgreedUponAreRefused) {
   EXPECT_EQ(offered(0, {}, {.owner = true}, true), refused) << "a peer that is too old";
 }
 
-// What is no hole at each of several sources came from nobody.
+// A replica may have bytes where another one has a hole.
 TEST_F(Offer, OfReplicasOnlyWhatIsAHoleInAllCounts) {
   known(0);
   const std::vector<std::string> paths{"f0"};

@@ -126,7 +126,7 @@ void SeveralSources::leave(LegId leg) {
   }
 }
 
-// What was told whole and has no name yet is told again in the next attempt.
+// The next attempt tells once more of each object that is whole and has no name yet.
 void SeveralSources::leave_all() {
   while (!legs_.empty()) leave(legs_.begin()->first);
   for (auto& [object, known] : objects_) known.stage = std::min(known.stage, Known::Stage::kThere);

@@ -76,7 +76,7 @@ class SeveralSources {
   // `held`: what is there of it.
   void add(const Object& object, const std::vector<recovery::Range>& held);
   void remove(ObjectId object);  // done or failed
-  // No others than these: of what was a hole at another source, bytes are there, or none.
+  // The object has these holes and no others. Where it had one before, bytes may have come, or none.
   void has_holes(ObjectId object, const std::vector<recovery::Range>& holes);
   // Whatever else was there of it is not any more: a sync failed, or a disk gave back other bytes.
   void only_there(ObjectId object, const recovery::ExtentMap& there);

@@ -61,7 +61,7 @@ struct DestinationSpec {
   catalog::Attributes attributes;
   // Of one file that several sessions write (part_files.h); then `size` is that of the whole.
   selection::FilePart part;
-  bool verify = false;  // where its parts become a file, that is read back first
+  bool verify = false;  // the session that makes a file of the parts reads it back first
   wire::CrcKind crc_kind = wire::CrcKind::kCrc64Ecma;  // of the digests of its parts
 };
 

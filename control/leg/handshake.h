@@ -58,9 +58,9 @@ class Handshake {
   Status on(const FlowsReserved& event, uint64_t now_ns, Effects& out);
   Status on(const BuffersReserved& event, uint64_t now_ns, Effects& out);
   Status on(const SourcesOpened& event, uint64_t now_ns, Effects& out);
-  // What take_agreed() told of is on its way to the journal: workers open the flows meanwhile.
+  // Workers open the flows while the journal takes what take_agreed() told of.
   void open_flows(Effects& out);
-  void journal_agreed(uint64_t now_ns);                                // and is there
+  void journal_agreed(uint64_t now_ns);                                // it has taken that
   Status stream_open(uint64_t rtt_ns, uint64_t now_ns, Effects& out);  // the call was taken
   // Goes on if what it waited for has happened: flows are open, files are prepared, or time is over.
   Status go_on(uint64_t now_ns, Effects& out);

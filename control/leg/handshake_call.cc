@@ -137,7 +137,7 @@ void Handshake::settle(uint64_t now_ns, Effects& out) {
   around_.lanes.shrink(0, out);
   Job& job = around_.job;
   SourceEnd* const source = job.source();
-  // Of files that were not agreed upon the peer has nothing to say.
+  // The peer says nothing of files that nobody has agreed upon.
   if (job.destination() != nullptr && !job.destination()->files().agreed())
     job.made.emplace<std::monostate>();
   if (source != nullptr && !source->running()) {

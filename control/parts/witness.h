@@ -31,7 +31,7 @@ class Witness {
 
   // This is there, and nobody knows who brought it.
   void held(ExtentRun extents);
-  // It is to be said, whoever brings it: nobody does any more what counted as zeros.
+  // A source has to say their digests, whoever sends them: they counted as zeros before.
   void doubted(ExtentRun extents);
   void asked(LegId leg, ExtentRun extents);  // to send them
   // ExtentDigests of any kind; the first word counts.

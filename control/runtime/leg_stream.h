@@ -96,7 +96,7 @@ class LegStream {
   LinePtr call_;  // of the peer, that waits
   uint64_t calling_ = 0;
   uint64_t calls_ = 0;
-  // What a call finds that was dialled for. Nobody reads there.
+  // A Dial opens this connection, and the next Call takes it. Nobody reads from it before that.
   struct Dialled {
     uint64_t number = 0;  // while it is being opened
     std::shared_ptr<peer::Connection> connection;

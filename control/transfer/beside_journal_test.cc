@@ -1,4 +1,4 @@
-// What a transfer does while its journal is written, and what waits until the journal knows.
+// A transfer does some steps while its journal is written. Others wait until the journal knows.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

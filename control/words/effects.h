@@ -27,7 +27,7 @@ struct Call {  // opens a stream to the leg's node -> CallEnded
   LegId leg;
   std::vector<Message> words;  // said there as soon as it is known to be that node
 };
-// A Call of this leg follows soon: it may find its connection open, and sooner. Nothing is said there before.
+// Opens the connection for a Call of this leg that follows soon. Nothing is said there before the Call.
 struct Dial {
   LegId leg;
 };

@@ -298,7 +298,7 @@ Result<Counts> check_list(const CheckOptions& options, std::istream& list, Pace&
 
 ErrorCode verdict_of(const Counts& counts) {
   if (counts.differs + counts.missing + counts.refused + counts.extra > 0) return ErrorCode::kIntegrity;
-  // Of a wrong directory, nothing is there.
+  // A wrong directory has no file of the list.
   if (counts.ignored > 0 && counts.good + counts.good_before == 0) return ErrorCode::kIntegrity;
   return counts.unreadable > 0 ? ErrorCode::kSourceUnreadable : ErrorCode::kOk;
 }

@@ -242,7 +242,7 @@ Result<std::vector<Kind>> kinds_to_write(const std::string& wished, std::string_
   Result<std::vector<Kind>> kinds = digests::parse_kinds(wished);
   if (!kinds) return Error{kinds.error().code, "--digest: " + kinds.error().message};
   if (!named || kinds->size() != 1 || kinds->front() == *named) return kinds;
-  // By their length they are told from those that the name says, but not in a bag.
+  // A reader tells digests of another length from those that the name says, but not in a bag.
   if (!kind_of_bag(list_name) && hex_digits_of(kinds->front()) != hex_digits_of(*named)) return kinds;
   return Error{ErrorCode::kUsage, fmt::format("--digest {}: '{}' is the name of a list of {}; choose another",
                                               wished, base::printable(list_name), name_of(*named))};

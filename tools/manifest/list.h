@@ -38,8 +38,8 @@ struct Entry {
   uint64_t line = 0;
 };
 
-// Of which kinds a list of this name is to be: those that are wished (--digest), else the one that its name
-// says, else sha256. kUsage: whoever reads the list by its name would take its digests for others.
+// The kinds of digests for a list of this name: those of `wished` (--digest); if it is empty, the one that
+// the name says, else sha256. kUsage: a reader who goes by the name would take the digests for others.
 Result<std::vector<Kind>> kinds_to_write(const std::string& wished, std::string_view list_name);
 
 // Reads the lines of one list, in order.

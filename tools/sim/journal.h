@@ -31,7 +31,7 @@ class Journal {
 
   const Sessions& sessions() const { return now_.sessions; }
   const Leases& leases() const { return now_.leases; }
-  // Whatever happens now, the next control knows of it, or for what its data moves.
+  // The next control knows this session, or its files, whatever happens now.
   bool knows(const std::string& session) const { return durable_.sessions.contains(session); }
   bool knows_files(const std::string& session) const {
     const auto found = durable_.sessions.find(session);

@@ -226,7 +226,7 @@ void choose_course(Plan* plan, Course course);
 std::string course_text(const Plan& plan);
 // So many legs, and what befalls them.
 void choose_legs(Plan* plan, uint32_t legs);
-// A code, losses that are declared, and losses, whatever its seed says.
+// Gives it a code, paths that lose, and a loss that is declared, whatever its seed says.
 void have_coded(Plan* plan);
 // What of it concerns protection; of sizes that are chosen already.
 void choose_protection(Plan* plan);
