@@ -76,8 +76,9 @@ asio::awaitable<Result<std::shared_ptr<NamesAsker>>> NamesAsker::ask(
   const bool at_once = std::holds_alternative<names::List>(request);
   std::vector<peer::PeerMessage> words{peer::to_wire(hello)};
   if (at_once) words.push_back(peer::to_wire(names::Word(request)));
-  Result<std::unique_ptr<peer::Connection>> connected = co_await peer::connect(
-      *standing, peer, runtime::kConnectTimeoutMs, services->frames, std::move(on_offer), std::move(words));
+  Result<std::unique_ptr<peer::Connection>> connected =
+      co_await peer::connect(*standing, peer, runtime::kConnectTimeoutMs, services->frames,
+                             std::move(on_offer), std::make_shared<peer::FirstWords>(std::move(words)));
   if (!connected) co_return connected.error();
   const auto call = std::make_shared<SessionlessCall>(services->io, std::shared_ptr(std::move(*connected)));
   call->begin();

@@ -69,8 +69,9 @@ asio::awaitable<Status> Orders::call(std::shared_ptr<bool> alive, OrderPtr order
   };
   std::vector<peer::PeerMessage> words = words_of(*order, *grant);
   order->signed_unix_ns = async::unix_ns();
-  Result<std::unique_ptr<peer::Connection>> connected = co_await peer::connect(
-      *now, *source, runtime::kConnectTimeoutMs, services->frames, std::move(on_offer), std::move(words));
+  Result<std::unique_ptr<peer::Connection>> connected =
+      co_await peer::connect(*now, *source, runtime::kConnectTimeoutMs, services->frames, std::move(on_offer),
+                             std::make_shared<peer::FirstWords>(std::move(words)));
   if (!connected) co_return connected.error();
   if (!*alive) co_return Status();
   const auto call = std::make_shared<SessionlessCall>(services->io, std::shared_ptr(std::move(*connected)),

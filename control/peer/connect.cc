@@ -244,7 +244,7 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect(identity::Standing 
                                                              uint32_t timeout_ms,
                                                              std::shared_ptr<FrameMemory> memory,
                                                              OnOffer on_offer,
-                                                             std::vector<PeerMessage> words) {
+                                                             std::shared_ptr<FirstWords> words) {
   if (peer.address.empty())
     co_return Error{ErrorCode::kPeerUnreachable,
                     peer.name +
@@ -271,9 +271,13 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect(identity::Standing 
   // that it has accepted (docs/WIRE.md, "Control stream"); a refusal arrives here as an alert.
   bool greeted = false;
   if (!failure) {
-    for (const PeerMessage& word : words) (void)stream->send_frame(encode_frame(word.SerializeAsString()));
+    const auto send = [stream](const PeerMessage& word) {
+      (void)stream->send_frame(encode_frame(word.SerializeAsString()));
+    };
+    if (words) words->proved(send);
     const auto greeting = co_await stream->read_frame(&failure);
     greeted = greeting && greeting->empty();
+    if (words) words->proved(nullptr);
   }
   stream->check.accept = nullptr;
   if (offer) on_offer(std::move(*offer));

@@ -11,15 +11,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "control/identity/trust.h"
@@ -71,15 +74,43 @@ class Connection {
 // Hears of each key that somebody offers in place of a pinned one.
 using OnOffer = std::function<void(identity::Offer)>;
 
+// What a caller says as soon as the peer has proved who it is: the peer hears it with the end of the
+// handshake, a round trip before its verdict on this node is here. It may be given before connect() or while
+// that goes on; afterwards the connection takes it.
+class FirstWords {
+ public:
+  explicit FirstWords(std::vector<PeerMessage> words = {}) : waiting_(std::move(words)) {}
+
+  void say(std::vector<PeerMessage> words) {
+    std::ranges::move(words, std::back_inserter(waiting_));
+    speak();
+  }
+  // The peer has proved who it is. Nothing: connect() is over, and nothing more is said.
+  void proved(std::function<void(const PeerMessage&)> send) {
+    send_ = std::move(send);
+    speak();
+  }
+  bool said() const { return said_; }  // the peer may have heard some of it
+
+ private:
+  void speak() {
+    if (!send_) return;
+    said_ |= !waiting_.empty();
+    for (const PeerMessage& word : std::exchange(waiting_, {})) send_(word);
+  }
+
+  std::vector<PeerMessage> waiting_;
+  std::function<void(const PeerMessage&)> send_;
+  bool said_ = false;
+};
+
 // Resolves, connects, does the handshake (each step within `timeout_ms`), and judges who answers:
 // kPeerUnreachable, kPeerUntrusted (either side refuses the other, or it is another one), kResources (either
-// side lacks descriptors or memory). `memory` is that of all connections of the node. `words` are said as
-// soon as the peer has proved who it is: it hears them with the end of the handshake, a round trip before its
-// verdict on this node is here.
+// side lacks descriptors or memory). `memory` is that of all connections of the node.
 asio::awaitable<Result<std::unique_ptr<Connection>>> connect(
     identity::Standing standing, identity::Peer peer, uint32_t timeout_ms,
     std::shared_ptr<FrameMemory> memory, OnOffer on_offer = [](const identity::Offer&) {},
-    std::vector<PeerMessage> words = {});
+    std::shared_ptr<FirstWords> words = nullptr);
 
 // What became of those who called, since this node listens.
 struct CallerCounts {

@@ -33,7 +33,7 @@ LegStream::LegStream(std::shared_ptr<Services> services, std::weak_ptr<EventQueu
       queue_(std::move(queue)),
       leg_(leg),
       peer_name_(std::move(peer_name)),
-      dialled_{.connection = nullptr, .words = {}, .timer = asio::steady_timer(services_->io)} {}
+      dialled_{.words = nullptr, .connection = nullptr, .timer = asio::steady_timer(services_->io)} {}
 
 LegStream::~LegStream() {
   *self_ = nullptr;
@@ -136,27 +136,32 @@ void LegStream::perform(const transfer::Call& effect) {
   std::vector<peer::PeerMessage> words;
   for (const transfer::Message& word : effect.words) words.push_back(peer::to_wire(word));
   if (dialled_.number != 0) {
-    dialled_.words = std::move(words);
-  } else if (dialled_.connection) {
-    take_dialled(words);
-  } else {
-    begin_call(calling_, std::move(words));
+    words_ = dialled_.words;
+    return words_->say(std::move(words));
   }
+  if (dialled_.connection) {
+    for (const peer::PeerMessage& word : words) (void)dialled_.connection->send(word);
+    dialled_.timer.cancel();
+    return took(std::exchange(dialled_.connection, nullptr));
+  }
+  words_ = std::make_shared<peer::FirstWords>(std::move(words));
+  begin_call(calling_, words_);
 }
 
 void LegStream::perform(const transfer::Dial&) {
   DCHECK(calling_ == 0 && dialled_.number == 0 && !stream_, "what is dialled for is the first call");
   dialled_.number = ++calls_;
-  begin_call(dialled_.number, {});
+  dialled_.words = std::make_shared<peer::FirstWords>();
+  begin_call(dialled_.number, dialled_.words);
 }
 
-void LegStream::begin_call(uint64_t number, std::vector<peer::PeerMessage> words) {
+void LegStream::begin_call(uint64_t number, std::shared_ptr<peer::FirstWords> words) {
   asio::co_spawn(services_->io, call(services_, self_, peer_name_, number, std::move(words)), asio::detached);
 }
 
 asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::shared_ptr<LegStream*> self,
                                       std::string peer_name, uint64_t number,
-                                      std::vector<peer::PeerMessage> words) {
+                                      std::shared_ptr<peer::FirstWords> words) {
   const Result<identity::Standing> standing = co_await standing_now(services);
   const Result<identity::Peer> peer =
       standing ? standing->trust->find(peer_name) : Result<identity::Peer>(standing.error());
@@ -173,27 +178,19 @@ asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::s
 // The call has come meanwhile, or comes soon. One that comes later makes a connection of its own.
 void LegStream::dialled(Result<std::unique_ptr<peer::Connection>> connected) {
   dialled_.number = 0;
-  const std::vector<peer::PeerMessage> words = std::exchange(dialled_.words, {});
-  if (!connected && calling_ != 0) return called(calling_, connected.error());
+  dialled_.words = nullptr;
+  if (calling_ != 0) return called(calling_, std::move(connected));
   if (!connected) return;
   dialled_.connection = std::move(*connected);
-  if (calling_ != 0) return take_dialled(words);
   dialled_.timer.expires_after(kDialledFor);
   dialled_.timer.async_wait([self = self_](const asio::error_code& error) {
     if (!error && *self != nullptr) (*self)->drop_dialled();
   });
 }
 
-void LegStream::take_dialled(const std::vector<peer::PeerMessage>& words) {
-  dialled_.timer.cancel();
-  const std::shared_ptr<peer::Connection> connection = std::exchange(dialled_.connection, nullptr);
-  for (const peer::PeerMessage& word : words) (void)connection->send(word);
-  took(connection);
-}
-
 void LegStream::drop_dialled() {
   dialled_.number = 0;
-  dialled_.words.clear();
+  dialled_.words = nullptr;
   dialled_.timer.cancel();
   if (!dialled_.connection) return;
   asio::co_spawn(services_->io, hang_up(services_->io, std::exchange(dialled_.connection, nullptr)),
@@ -204,12 +201,18 @@ void LegStream::called(uint64_t number, Result<std::unique_ptr<peer::Connection>
   if (number == dialled_.number) return dialled(std::move(connected));
   if (number != calling_) return;  // hung up meanwhile, and answered
   if (connected) return took(std::move(*connected));
+  call_failed(connected.error());
+}
+
+void LegStream::call_failed(Error error) {
   calling_ = 0;
-  post(transfer::CallEnded{.leg = leg_, .status = connected.error()});
+  const bool said = std::exchange(words_, nullptr)->said();
+  post(transfer::CallEnded{.leg = leg_, .status = std::move(error), .said = said});
 }
 
 void LegStream::took(std::shared_ptr<peer::Connection> connection) {
   calling_ = 0;
+  words_ = nullptr;
   end(stream_);  // a leg has one stream
   stream_ = begin(std::move(connection), Use::kStream);
   post(transfer::CallEnded{.leg = leg_, .rtt_ns = stream_->connection->rtt_ns()});
@@ -241,11 +244,10 @@ void LegStream::perform(const transfer::Send& effect) {
   }
 }
 
-void LegStream::perform(const transfer::HangUp& effect) {
+void LegStream::perform(const transfer::HangUp&) {
   end(stream_);
   drop_dialled();
-  if (std::exchange(calling_, 0) == 0) return;
-  post(transfer::CallEnded{.leg = effect.leg, .status = Error{ErrorCode::kPeerUnreachable, "hung up"}});
+  if (calling_ != 0) call_failed({ErrorCode::kPeerUnreachable, "hung up"});
 }
 
 }  // namespace sluice::runtime

@@ -73,12 +73,12 @@ class LegStream {
 
   static asio::awaitable<void> call(std::shared_ptr<Services> services, std::shared_ptr<LegStream*> self,
                                     std::string peer_name, uint64_t number,
-                                    std::vector<peer::PeerMessage> words);
+                                    std::shared_ptr<peer::FirstWords> words);
   static asio::awaitable<void> read(std::shared_ptr<LegStream*> self, LinePtr line);
-  void begin_call(uint64_t number, std::vector<peer::PeerMessage> words);
+  void begin_call(uint64_t number, std::shared_ptr<peer::FirstWords> words);
   void called(uint64_t number, Result<std::unique_ptr<peer::Connection>> connected);
+  void call_failed(Error error);
   void took(std::shared_ptr<peer::Connection> connection);
-  void take_dialled(const std::vector<peer::PeerMessage>& words);
   void dialled(Result<std::unique_ptr<peer::Connection>> connected);
   void drop_dialled();
   bool handle(const LinePtr& line, Result<peer::PeerMessage> received);  // false: nothing more is read
@@ -95,12 +95,13 @@ class LegStream {
   LinePtr stream_;
   LinePtr call_;  // of the peer, that waits
   uint64_t calling_ = 0;
+  std::shared_ptr<peer::FirstWords> words_;  // of the call
   uint64_t calls_ = 0;
   // A Dial opens this connection, and the next Call takes it. Nobody reads from it before that.
   struct Dialled {
     uint64_t number = 0;  // while it is being opened
+    std::shared_ptr<peer::FirstWords> words;
     std::shared_ptr<peer::Connection> connection;
-    std::vector<peer::PeerMessage> words;  // of the call, which came while it was being opened
     asio::steady_timer timer;
   } dialled_;
 };

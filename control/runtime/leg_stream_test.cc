@@ -9,10 +9,16 @@
 
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/read.hpp>
+#include <asio/ssl/stream.hpp>
 #include <deque>
 #include <filesystem>
 
 #include "control/leg/negotiation.h"
+#include "control/peer/codec.h"
+#include "control/peer/framing.h"
+#include "control/peer/tls.h"
 #include "control/runtime/runtime_fixture.h"
 
 namespace sluice::runtime {
@@ -230,12 +236,47 @@ TEST_F(LegStreamTest, ACallTakesTheConnectionThatWasDialledForIt) {
   }
 }
 
+// The verdict takes a round trip more. Nobody gives one here.
+TEST_F(LegStreamTest, ACallWhileItDialsIsHeardBeforeThePeersVerdict) {
+  using asio::ip::tcp;
+  const transfer::Call call{.leg = transfer::LegId(0), .words = {transfer::make_hello(kId)}};
+  const std::string expected = peer::encode_frame(peer::to_wire(call.words[0]).SerializeAsString());
+  const auto context = peer::make_tls_context(beta_);
+  ASSERT_TRUE(context);
+  peer::PeerCheck check;
+  check.accept = [](const identity::Shown&) { return Status(); };
+  tcp::acceptor acceptor(io_, {asio::ip::address_v4::loopback(), 0});
+  trust(acceptor.local_endpoint().port());
+  for (const bool called_first : {false, true}) {
+    SCOPED_TRACE(called_first ? "called before the handshake" : "called after it");
+    stream_->perform(transfer::Dial{});
+    if (called_first) stream_->perform(call);
+    asio::ssl::stream<tcp::socket> beta(io_, **context);
+    peer::set_peer_check(beta.native_handle(), &check);
+    int done = 0;
+    const auto count = [&done](const asio::error_code& error, auto...) { done += error ? -100 : 1; };
+    acceptor.async_accept(beta.next_layer(), count);
+    run_until([&] { return done == 1; });
+    beta.async_handshake(asio::ssl::stream_base::server, count);
+    run_until([&] { return done == 2; });
+    if (!called_first) stream_->perform(call);
+    std::string heard(expected.size(), 0);
+    asio::async_read(beta, asio::buffer(heard), count);
+    run_until([&] { return done == 3; });
+    EXPECT_EQ(heard, expected);
+    stream_->perform(transfer::HangUp{});
+    EXPECT_FALSE(queue_->all<transfer::CallEnded>().back().status);
+    EXPECT_TRUE(queue_->all<transfer::CallEnded>().back().said);
+  }
+}
+
 TEST_F(LegStreamTest, WhyDialledInVainTheCallSays) {
   listener_.reset();
   stream_->perform(transfer::Dial{});
   stream_->perform(transfer::Call{});
   await<transfer::CallEnded>();
   EXPECT_EQ(queue_->all<transfer::CallEnded>().front().status.error().code, ErrorCode::kPeerUnreachable);
+  EXPECT_FALSE(queue_->all<transfer::CallEnded>().front().said);
   EXPECT_EQ(queue_->events.size(), 1U);
 }
 

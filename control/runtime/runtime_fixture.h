@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
+#include <asio/executor_work_guard.hpp>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -146,6 +147,7 @@ class RuntimeTest : public testing::Test {
   }
   void run_until(const std::function<bool()>& condition) {
     io_.restart();
+    const auto work = asio::make_work_guard(io_);  // what is under way may have nothing here for a moment
     while (!condition()) ASSERT_GT(io_.run_one_for(std::chrono::seconds(120)), 0U) << "hangs";
   }
   // All that is due now.
