@@ -51,7 +51,7 @@ struct AttemptEnd {
   uint32_t places = 0;       // of so many
   bool peer_ended = false;   // the transfer has ended there, with this error or none
   bool peer_forgot = false;  // what was agreed upon: what is here is worth nothing
-  bool contacted = false;    // the peer has said hello
+  bool contacted = false;    // the peer has said hello, or fell over before it could
   bool board_lost = false;
 };
 
@@ -133,7 +133,8 @@ class Leg {
   bool take_parted() { return std::exchange(parting_.over, false); }
   bool peer_aware() const { return parting_.aware; }         // of the end: it has said so after the attempt
   double early_bps() const { return attempt_.early.bps(); }  // of its last attempt; 0: not known
-  bool contacted() const { return handshake_.contacted(); }  // in this attempt
+  // That there is a transfer: it was told so in this attempt, whether or not it answered.
+  bool peer_may_know() const { return handshake_.contacted() || attempt_.heard; }
   bool call_waits() const { return waiting_call_.has_value(); }
   bool told_of_end() const { return waiting_call_ && waiting_call_->hello.ended; }  // at the peer
   void refuse_call(Message word, uint64_t now_ns, Effects& out);
@@ -185,6 +186,8 @@ class Leg {
     bool told_of_end = false;  // by a Hello: what the peer says next is how it ended
     bool peer_ended = false;
     uint32_t failed_there = 0;  // objects, of a session that has ended there and not begun here
+    bool heard = false;         // the peer may have heard this node's first words
+    bool fell = false;          // the connection was lost before the handshake was over
     bool board_lost = false;
     bool detached = false;
     bool work_asked = false;  // adopting: the workers are asked

@@ -96,7 +96,7 @@ void Leg::attempt_over(uint64_t now_ns, Effects& out) {
                     .places = attempt_.peer_paused ? attempt_.peer_paused->places : 0,
                     .peer_ended = attempt_.peer_ended,
                     .peer_forgot = handshake_.peer_forgot(),
-                    .contacted = handshake_.contacted() || attempt_.peer_paused,
+                    .contacted = handshake_.contacted() || attempt_.peer_paused || attempt_.fell,
                     .board_lost = attempt_.board_lost};
   wants_.flows_changed = !attempt_.detached;
   if (!attempt_.detached) {

@@ -20,8 +20,14 @@ Hello Leg::hello() const {
 
 void Leg::on(const CallEnded& event, uint64_t now_ns, Effects& out) {
   stream_.call_ended(static_cast<bool>(event.status), now_ns);
+  // Who is not trusted there was heard by nobody.
+  const bool heard = event.status || (event.said && event.status.error().code == ErrorCode::kPeerUnreachable);
+  attempt_.heard |= heard;
   if (phase_ != LegPhase::kHandshake) return;
-  if (!event.status) return stop(event.status.error(), LastWord::kNone, now_ns, out);
+  if (!event.status) {
+    attempt_.fell = heard;
+    return stop(event.status.error(), LastWord::kNone, now_ns, out);
+  }
   job_.legs.reached(id_, event.rtt_ns);
   judge(handshake_.stream_open(event.rtt_ns, now_ns, out), now_ns, out);
 }
@@ -43,6 +49,7 @@ void Leg::on(const StreamEnded& event, uint64_t now_ns, Effects& out) {
   parting_.awaited_until_ns = 0;
   if (phase_ == LegPhase::kHandshake && handshake_.settling()) return;  // the peer has said all
   if (phase_ == LegPhase::kHandshake) {
+    attempt_.fell = true;
     stop(unreachable(fmt::format("the connection to node {} was lost ({}): see that its sluice-control runs",
                                  peer_name_, event.reason)),
          LastWord::kNone, now_ns, out);

@@ -278,6 +278,8 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<bool> alive,
       co_return co_await say(
           services->io, std::move(connection),
           transfer::knows_answer(hello, known->saved && transfer::moved_away(known->saved->record)));
+    case transfer::CallKind::kLater:
+      co_return co_await say_later(std::move(connection));
     case transfer::CallKind::kNew:
     case transfer::CallKind::kKnown:
       co_return take_call(connection, hello, *granted, std::move(mapped));

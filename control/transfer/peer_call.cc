@@ -56,7 +56,8 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
   if (asks) return {.kind = record != nullptr ? CallKind::kKnows : CallKind::kUnknown};
   // This node is about to take it up again: nobody may hear that it has ended.
   if (hello.inquires && record != nullptr) return {.kind = CallKind::kKnows};
-  return {.kind = hello.ended ? CallKind::kNothing : CallKind::kNew};
+  if (hello.ended) return {.kind = CallKind::kNothing};
+  return {.kind = known.ending ? CallKind::kLater : CallKind::kNew};
 }
 
 std::vector<Message> nothing_answer(const Hello& hello) {

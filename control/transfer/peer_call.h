@@ -18,6 +18,7 @@ enum class CallKind : uint8_t {
   kEnded,    // here: ended_answer() says how
   kKnown,    // a transfer of this node takes the call (PeerCalled)
   kNew,      // one begins with it
+  kLater,    // it asks again: what ended here under this id still holds its files
   kNothing,  // it tells of the end of a session that nobody here waits for: nothing_answer()
   kKnows,    // it asks for one that this node began and goes on with: knows_answer(), and PeerInquires
   kUnknown,  // it asks for one that this node does not know: unknown_answer()
@@ -27,6 +28,7 @@ enum class CallKind : uint8_t {
 struct UnderId {
   const Record* record = nullptr;  // in the journal
   bool active = false;
+  bool ending = false;  // it has ended, and has not yet let go of its files and flows
   // Of the active one, or of one that has ended and is only remembered.
   bool initiator = false;
   std::vector<std::string> peers;  // of each leg; empty: there is neither

@@ -45,6 +45,18 @@ TEST(CallKind, AnUnknownSessionIsNewUnlessItHasEnded) {
   EXPECT_EQ(of({}, true), CallKind::kNothing);
 }
 
+// It holds the locks of its files: what began now would find them in use.
+TEST(CallKind, WhatIsEndingIsCalledForLater) {
+  EXPECT_EQ(of({.ending = true}), CallKind::kLater);
+  EXPECT_EQ(of({.ending = true}, true), CallKind::kNothing);
+  EXPECT_EQ(of({.ending = true, .peers = {"there"}}), CallKind::kLater);
+  EXPECT_EQ(of({.ending = true, .peers = {"there"}}, false, "elsewhere"), CallKind::kRefused);
+  const Record running = record_with(RecordState::kActive);
+  EXPECT_EQ(of({.record = &running, .ending = true}), CallKind::kLater);
+  const Record done = record_with(RecordState::kSucceeded);
+  EXPECT_EQ(of({.record = &done, .ending = true}), CallKind::kEnded);
+}
+
 TEST(CallKind, ALegThatASessionDoesNotHaveHereIsRefused) {
   Hello second = hello();
   second.leg = 1;

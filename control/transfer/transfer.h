@@ -287,7 +287,7 @@ class Transfer {
   bool cancelled_ = false;  // by an operator, or by its deadline
   bool detached_ = false;
   struct Peer {
-    bool contacted = false;              // it has said hello once: worth another attempt
+    bool contacted = false;              // it was there once: worth another attempt
     std::set<std::string> unaware = {};  // those that may not know of the end
   } peer_;
   struct Unfinished {

@@ -270,7 +270,7 @@ void Transfer::foresee_failure(bool unheard) {
   // knows. It may have agreed, and hold files, though this node never heard so. A peer that began the
   // transfer calls, and hears it then; but not while it is paused.
   const bool unaware = job_.initiator ? job_.began || peer_.contacted ||
-                                            any_leg([](const Leg& leg) { return leg.contacted(); })
+                                            any_leg([](const Leg& leg) { return leg.peer_may_know(); })
                                       : job_.began && (cancelled_ || unheard);
   peer_.unaware.clear();
   for (const auto& leg : legs_)

@@ -47,6 +47,7 @@ struct CallEnded {  // answers Call; on success the stream is open
   LegId leg;
   Status status;
   uint64_t rtt_ns = 0;  // of the connection; 0: not known
+  bool said = false;    // the peer may have heard the words of a call that failed
 };
 struct PeerCalled {  // the peer opened a stream and said hello; one that waited before is gone
   LegId leg;

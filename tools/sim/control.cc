@@ -263,9 +263,9 @@ bool Control::owns(Streams::Id id) const {
   return std::any_of(sessions_.begin(), sessions_.end(), [id](const auto& each) { return each->owns(id); });
 }
 
-void Control::call_ended(Streams::Id id, bool open) {
+void Control::call_ended(Streams::Id id, bool open, bool said) {
   for (const auto& session : sessions()) {
-    if (session->owns(id)) return session->call_ended(id, open);
+    if (session->owns(id)) return session->call_ended(id, open, said);
   }
 }
 
@@ -288,13 +288,22 @@ void Control::say(Streams::Id id, std::vector<transfer::Message> words) {
   host_.streams->hang_up(host_.node, id);
 }
 
+// The caller asks again, and counts that as no failure of its peer.
+void Control::say_later(Streams::Id id) {
+  say(id, {transfer::Pause{.node = node_name(host_.node), .place = 1, .places = 1}});
+}
+
 void Control::receive(Streams::Id id, const transfer::Hello& hello) {
   if (stopping_) return host_.streams->hang_up(host_.node, id);
   Called called{.hello = hello, .caller = host_.streams->caller(id), .session = nullptr};
   transfer::UnderId known;
   known.legs_of_new = host_.plan.legs;
   for (const auto& each : sessions_) {
-    if (each->over() || each->transfer().id() != hello.session_id || each->transfer().ended()) continue;
+    if (each->over() || each->transfer().id() != hello.session_id) continue;
+    if (each->transfer().ended()) {
+      known.ending = true;
+      continue;
+    }
     called.session = each;
     known.active = true;
     known.initiator = each->transfer().initiator();
@@ -313,8 +322,7 @@ void Control::receive(Streams::Id id, const transfer::Hello& hello) {
   if (begins && !hello.ended) {
     const Result<bool> may = may_write(called);
     if (!may) return say(id, {transfer::failure_of(may.error())});
-    // The caller asks again, and counts that as no failure of its peer.
-    if (!*may) return say(id, {transfer::Pause{.node = node_name(host_.node), .place = 1, .places = 1}});
+    if (!*may) return say_later(id);
   }
   switch (decision.kind) {
     case transfer::CallKind::kRefused:
@@ -334,6 +342,8 @@ void Control::receive(Streams::Id id, const transfer::Hello& hello) {
           called.session->post(transfer::PeerInquires{*leg});
       }
       return host_.streams->hang_up(host_.node, id);
+    case transfer::CallKind::kLater:
+      return say_later(id);
     case transfer::CallKind::kNew: {
       auto transfer = std::make_unique<transfer::Transfer>(
           settings_, hello.session_id, peer, static_cast<int64_t>(host_.now_ns()), host_.now_ns());

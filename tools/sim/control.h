@@ -26,7 +26,7 @@ class Control : public std::enable_shared_from_this<Control> {
   void tick();
   // The connections
   bool owns(Streams::Id id) const;
-  void call_ended(Streams::Id id, bool open);
+  void call_ended(Streams::Id id, bool open, bool said);
   void message(Streams::Id id, const transfer::Message& message);
   void stream_ended(Streams::Id id);
   void thaw();  // it stood still
@@ -62,6 +62,7 @@ class Control : public std::enable_shared_from_this<Control> {
     const transfer::Saved* saved = nullptr;
   };
   void say(Streams::Id id, std::vector<transfer::Message> words);
+  void say_later(Streams::Id id);
   // Leases and grants (control_papers.cc). may_write: false: what runs under a lower epoch has not ended.
   Result<std::optional<transfer::Granted>> judge_grant(const Called& called);
   Result<bool> may_write(const Called& called);

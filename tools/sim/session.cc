@@ -89,7 +89,7 @@ void Session::perform(const transfer::Call& e) {
   leg(e.leg).calling = host_.streams->call(host_.node, peer_of(e.leg), e.words);
 }
 
-void Session::call_ended(Streams::Id id, bool open) {
+void Session::call_ended(Streams::Id id, bool open, bool said) {
   SessionLeg& its = leg_of(id);
   if (id != its.calling) return;
   its.calling = 0;
@@ -98,7 +98,8 @@ void Session::call_ended(Streams::Id id, bool open) {
   post(transfer::CallEnded{
       .leg = its.id(),
       .status = open ? Status() : Status(Error{ErrorCode::kPeerUnreachable, "nobody answers"}),
-      .rtt_ns = host_.streams->rtt_ns(id)});
+      .rtt_ns = host_.streams->rtt_ns(id),
+      .said = said});
 }
 
 void Session::peer_called(Streams::Id id, const std::string& peer, const transfer::Hello& hello) {
@@ -138,8 +139,10 @@ void Session::perform(const transfer::HangUp& e) {
   SessionLeg& its = leg(e.leg);
   if (its.stream != 0) host_.streams->hang_up(host_.node, std::exchange(its.stream, 0));
   if (its.calling == 0) return;
+  const bool said = host_.streams->said(its.calling);
   host_.streams->hang_up(host_.node, std::exchange(its.calling, 0));
-  answer(transfer::CallEnded{.leg = e.leg, .status = Error{ErrorCode::kPeerUnreachable, "hung up"}});
+  answer(transfer::CallEnded{
+      .leg = e.leg, .status = Error{ErrorCode::kPeerUnreachable, "hung up"}, .said = said});
 }
 
 void Session::message(Streams::Id id, const transfer::Message& message) {
@@ -150,7 +153,6 @@ void Session::message(Streams::Id id, const transfer::Message& message) {
 
 void Session::stream_ended(Streams::Id id) {
   SessionLeg& its = leg_of(id);
-  if (id == its.calling) return call_ended(id, false);
   if (id == its.waiting) {
     its.waiting = 0;
     post(transfer::CallLost{.leg = its.id()});

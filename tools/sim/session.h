@@ -41,7 +41,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   bool owns(Streams::Id id) const {
     return std::ranges::any_of(legs_, [id](const auto& leg) { return leg->owns(id); });
   }
-  void call_ended(Streams::Id id, bool open);
+  void call_ended(Streams::Id id, bool open, bool said);
   void message(Streams::Id id, const transfer::Message& message);
   void stream_ended(Streams::Id id);
 

@@ -4,6 +4,12 @@
 #include <algorithm>
 
 namespace sluice::sim {
+namespace {
+
+constexpr uint64_t kGivesUpNs = 5'000'000'000;  // a call, runtime/leg_stream.h
+constexpr uint64_t kRepeatedNs = 200'000'000;   // what TCP gets no answer to
+
+}  // namespace
 
 Streams::Streams(const Plan& plan, Scheduler& scheduler, Trace& trace, Ends ends)
     : plan_(plan), scheduler_(scheduler), trace_(trace), ends_(std::move(ends)), random_(plan.seed, 7) {}
@@ -38,12 +44,43 @@ Streams::Id Streams::call(uint32_t node, uint32_t to, std::vector<transfer::Mess
     at->second.open[to] = open;
     at->second.arrives_ns.fill(scheduler_.now_ns());
     trace_.add(scheduler_.now_ns(), node, open ? "connected" : "not connected", id);
-    if (!open) connections_.erase(at);
-    ends_.call_ended(node, id, open);
-    if (open)
-      for (const transfer::Message& word : said) send(node, id, word);
+    if (!open) {
+      connections_.erase(at);
+      return ends_.call_ended(node, id, false, false);
+    }
+    at->second.said = true;
+    for (const transfer::Message& word : said) send(node, id, word);
+    take(node, id);
   });
   return id;
+}
+
+bool Streams::said(Id id) const {
+  const auto at = connections_.find(id);
+  return at != connections_.end() && at->second.said;
+}
+
+// The caller hears that its call is taken a round trip after it knows the other one, before anything else.
+void Streams::take(uint32_t caller, Id id) {
+  Connection& connection = connections_.at(id);
+  const uint64_t taken_ns = scheduler_.now_ns() + 2 * latency_ns(caller, connection.called);
+  connection.arrives_ns[connection.called] = taken_ns;
+  scheduler_.at(taken_ns, [this, caller, id] {
+    const auto at = connections_.find(id);
+    if (at == connections_.end() || !at->second.open[caller]) return;
+    if (at->second.cut) return miss(caller, id, scheduler_.now_ns() + kGivesUpNs);
+    at->second.taken = true;
+    ends_.call_ended(caller, id, true, true);
+  });
+}
+
+// Of a machine that is gone nobody hears. One that is back says that it knows of no such connection, as soon
+// as the caller's words are repeated.
+void Streams::miss(uint32_t caller, Id id, uint64_t until_ns) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end() || !at->second.open[caller]) return;
+  if (ends_.alive(at->second.called) || scheduler_.now_ns() >= until_ns) return end(caller, id);
+  scheduler_.after(kRepeatedNs, [this, caller, id, until_ns] { miss(caller, id, until_ns); });
 }
 
 void Streams::send(uint32_t node, Id id, transfer::Message message) {
@@ -80,8 +117,11 @@ void Streams::end(uint32_t node, Id id) {
   const auto at = connections_.find(id);
   if (at == connections_.end() || !at->second.open[node]) return;
   at->second.open[node] = false;
+  const bool called = node == at->second.caller && !at->second.taken;
   if (!at->second.open[at->second.other(node)]) connections_.erase(at);
-  if (ends_.alive(node)) ends_.ended(node, id);
+  if (!ends_.alive(node)) return;
+  if (called) return ends_.call_ended(node, id, false, true);
+  ends_.ended(node, id);
 }
 
 void Streams::hang_up(uint32_t node, Id id) {

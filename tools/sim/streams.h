@@ -29,16 +29,19 @@ class Streams {
   struct Ends {
     std::function<bool(uint32_t node)> alive;
     std::function<bool(uint32_t node)> serves;  // with its dataplane
-    std::function<void(uint32_t node, Id id, bool open)> call_ended;
+    // Where it failed: `said` tells whether the other node may have heard its words.
+    std::function<void(uint32_t node, Id id, bool open, bool said)> call_ended;
     std::function<void(uint32_t node, Id id, const transfer::Message& message)> message;
     std::function<void(uint32_t node, Id id)> ended;
   };
   Streams(const Plan& plan, Scheduler& scheduler, Trace& trace, Ends ends);
 
-  // call_ended() comes later. `words` are on their way to the other node by then.
+  // call_ended() comes later: when the other node has said that it takes the call. `words` have been on their
+  // way for a round trip by then.
   Id call(uint32_t node, uint32_t to, std::vector<transfer::Message> words);
   uint64_t rtt_ns(Id id) const;  // at the least
   uint32_t caller(Id id) const;  // of a connection that is there
+  bool said(Id id) const;        // the words of that call may have been heard
   void send(uint32_t node, Id id, transfer::Message message);
   void hang_up(uint32_t node, Id id);  // what was sent still arrives
   void cut();                          // all of them: both ends learn of it after a while
@@ -60,6 +63,8 @@ class Streams {
     uint32_t caller = 0;
     uint32_t called = 0;
     bool cut = false;
+    bool said = false;                             // the caller's first words
+    bool taken = false;                            // and the caller knows that it is
     std::array<bool, kNodesMax> open{};            // as that node sees it
     std::array<uint64_t, kNodesMax> arrives_ns{};  // its last message
     uint32_t other(uint32_t node) const { return node == caller ? called : caller; }
@@ -67,6 +72,8 @@ class Streams {
   uint64_t far_ns(uint32_t one, uint32_t other) const;  // without jitter
   uint64_t latency_ns(uint32_t one, uint32_t other);
   void end(uint32_t node, Id id);
+  void take(uint32_t caller, Id id);
+  void miss(uint32_t caller, Id id, uint64_t until_ns);
 
   const Plan& plan_;
   Scheduler& scheduler_;

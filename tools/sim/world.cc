@@ -30,8 +30,8 @@ World::World(const Plan& plan, bool print) : plan_(plan), oracle_(plan_), random
               [this](uint32_t node) {
                 return hosts_[node]->control != nullptr && hosts_[node]->dataplane != nullptr;
               },
-          .call_ended = [this](uint32_t node, Streams::Id id,
-                               bool open) { hosts_[node]->control->call_ended(id, open); },
+          .call_ended = [this](uint32_t node, Streams::Id id, bool open,
+                               bool said) { hosts_[node]->control->call_ended(id, open, said); },
           .message = [this](uint32_t node, Streams::Id id,
                             const transfer::Message& m) { hosts_[node]->control->message(id, m); },
           .ended = [this](uint32_t node, Streams::Id id) { hosts_[node]->control->stream_ended(id); }});
