@@ -44,6 +44,27 @@ TEST(LossEstimate, ForgetsWhatWasLongAgo) {
   EXPECT_NEAR(changed.counted(), 0.1, 0.03);
 }
 
+// A start that sends 1500 datagrams to a path that takes 500. The file goes on for 6000.
+TEST(LossEstimate, AStartThatOvershotIsForgottenWithinAShortFile) {
+  LossEstimate file;
+  file.update(1500, 1000);
+  EXPECT_GT(file.expected_now(), 0.5);
+  uint64_t sent = 1500;
+  for (int i = 0; i < 10; ++i) file.update(sent += 100, 1000);
+  EXPECT_GT(file.expected(), 0.2);
+  EXPECT_LT(file.expected_now(), 0.05);
+  for (int i = 0; i < 50; ++i) file.update(sent += 100, 1000);
+  EXPECT_LT(file.expected(), 0.02);
+}
+
+TEST(LossEstimate, ALossThatStaysIsExpectedOfWhatComesNext) {
+  LossEstimate path;
+  uint64_t lost = 0;
+  for (uint64_t sent = 100; sent <= 5000; sent += 100) path.update(sent, lost += 25);
+  EXPECT_NEAR(path.expected(), 0.25, 0.01);
+  EXPECT_NEAR(path.expected_now(), 0.25, 0.03);
+}
+
 // Statuses come out of order, and one may say less than one before.
 TEST(LossEstimate, TakesNoOldCounts) {
   LossEstimate some;

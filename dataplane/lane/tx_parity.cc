@@ -28,13 +28,13 @@ bool TxSide::prepare_codes(const board::FlowConfig& config) {
   return config.codes == 0 || resources_.coder.prepare(config.codes, config.extent_bytes, config.chunk_bytes);
 }
 
-coding::PathState TxSide::path_of(const Flow& flow) {
+coding::PathState TxSide::path_of(const Flow& flow, bool at_end) {
   const LossEstimate& loss = flow.parity.loss;
   const bool where_lost = flow.config.choice.parity == board::Parity::kWhereLost;
+  const double expected = at_end ? loss.expected() : loss.expected_now();
   return {.rate_bps = flow.slot.control.rate_bps.load(std::memory_order_relaxed),
           .rtt_ns = flow.peer.round_trip.smoothed_ns(),
-          .loss = std::max(flow.config.expected_loss_percent * 0.01,
-                           where_lost ? loss.counted() : loss.expected()),
+          .loss = std::max(flow.config.expected_loss_percent * 0.01, where_lost ? loss.counted() : expected),
           .loss_run_mean = flow.parity.run_mean};
 }
 
@@ -59,7 +59,7 @@ coding::ParityChoice TxSide::choose_parity(const Flow& flow, const coding::PathS
 void TxSide::begin_parity(Flow& flow, uint32_t slot) {
   flow.parity.ended_with = 0;
   flow.parity.end_is_new = true;
-  const coding::ParityChoice choice = choose_parity(flow, path_of(flow), false);
+  const coding::ParityChoice choice = choose_parity(flow, path_of(flow, false), false);
   if (choice.use != coding::ParityUse::kNone) send_ahead(flow, slot, choice);
 }
 
@@ -68,7 +68,7 @@ void TxSide::begin_parity(Flow& flow, uint32_t slot) {
 Sent TxSide::send_parity_at_end(Flow& flow, uint64_t now_ns) {
   if (!flow.has_end()) return Sent::kNothing;
   flow.parity.end_is_new = false;
-  const coding::PathState path = path_of(flow);
+  const coding::PathState path = path_of(flow, true);
   const coding::ParityChoice choice = choose_parity(flow, path, true);
   if (choice.repair_symbols <= flow.parity.ended_with) return Sent::kNothing;
   const coding::BlockCode* const code = resources_.coder.find(choice.scheme, shape_of(flow.config));

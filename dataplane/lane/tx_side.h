@@ -167,7 +167,7 @@ class TxSide {
   Sent send_repeat(Flow& flow, uint64_t now_ns);
   // Erasure codes (tx_parity.cc)
   bool prepare_codes(const board::FlowConfig& config);
-  static coding::PathState path_of(const Flow& flow);
+  static coding::PathState path_of(const Flow& flow, bool at_end);
   coding::ParityChoice choose_parity(const Flow& flow, const coding::PathState& path, bool at_end) const;
   void begin_parity(Flow& flow, uint32_t slot);
   void send_ahead(Flow& flow, uint32_t slot, const coding::ParityChoice& choice);
