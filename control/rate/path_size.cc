@@ -178,27 +178,31 @@ std::vector<SizeAsk> SizeSearch::judge(const LaneReading& reading, bool closer, 
   for (size_t i = steps.size(); shortest > 0 && longest == steps.size() && i > 0; --i) {
     if (steps[i - 1].arrived * kCarriedShare >= shortest) longest = i - 1;
   }
-  if (phase_ == Phase::kBetween) {
-    found_ = steps[longest == steps.size() ? 0 : longest].chunk_bytes;
-    return {};
-  }
+  if (phase_ == Phase::kBetween)
+    return ask_once_more(steps[longest == steps.size() ? 0 : longest].chunk_bytes, reading, now_ns);
   // Nothing came: the peer does not count such probes, or nothing at all arrives. Or the longest came.
   if (longest + 1 >= steps.size()) {
     give_up(reading, now_ns);
     return {};
   }
   const uint32_t carried = steps[longest].chunk_bytes;
-  const uint32_t room = steps[longest + 1].chunk_bytes - carried;
-  if (!closer || room <= carried / kCloseShare) {
+  if (phase_ == Phase::kOnceMore) {
     found_ = carried;
     return {};
   }
+  const uint32_t room = steps[longest + 1].chunk_bytes - carried;
+  if (!closer || room <= carried / kCloseShare) return ask_once_more(carried, reading, now_ns);
   std::vector<uint32_t> sizes;
   for (uint32_t i = 0; i < kBetweenSteps; ++i) {
     const uint32_t bytes = carried + room * i / kBetweenSteps;
     sizes.push_back(bytes / wire::kChunkBytesStep * wire::kChunkBytesStep);
   }
   return search(Phase::kBetween, sizes, reading, now_ns);
+}
+
+std::vector<SizeAsk> SizeSearch::ask_once_more(uint32_t carried, const LaneReading& reading,
+                                               uint64_t now_ns) {
+  return search(Phase::kOnceMore, {carried, chunk_bytes_}, reading, now_ns);
 }
 
 // ---- which size brings most --------------------------------------------------------------------

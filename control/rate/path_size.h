@@ -3,7 +3,8 @@
 // Pure. Data begin with the size that both ports can do. Where the path carries less, nothing long arrives,
 // and nobody says so: what tells is that the peer answers and the data are missing. Then probes of several
 // sizes are sent, each a few times: a ladder of the sizes that links really have, and one between the longest
-// of them that came and the next. What came decides; loss that takes all sizes alike decides nothing.
+// of them that came and the next. What came decides; loss that takes all sizes alike decides nothing. A queue
+// that overflows takes the first probes, and lets the last ones pass: so what was found is asked once more.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -134,12 +135,13 @@ class SizeSearch {
   bool sending(uint64_t now_ns) const { return searching() && round_.sending(now_ns); }
 
  private:
-  enum class Phase : uint8_t { kWatching, kLadder, kBetween };
+  enum class Phase : uint8_t { kWatching, kLadder, kBetween, kOnceMore };
 
   void watch(const LaneReading& reading, uint64_t now_ns);
   std::vector<SizeAsk> search(Phase phase, const std::vector<uint32_t>& sizes, const LaneReading& reading,
                               uint64_t now_ns);
   std::vector<SizeAsk> judge(const LaneReading& reading, bool closer, uint64_t now_ns);
+  std::vector<SizeAsk> ask_once_more(uint32_t carried, const LaneReading& reading, uint64_t now_ns);
   void give_up(const LaneReading& reading, uint64_t now_ns);
   std::vector<uint32_t> ladder() const;
 

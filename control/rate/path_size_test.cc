@@ -22,6 +22,7 @@ class Path {
 
   uint32_t carries = 9000;
   double loss = 0;
+  uint64_t full_until_ns = 0;  // its queue: nothing arrives
   uint64_t rtt_ns = 10 * kMs;
   uint32_t per_tick = 10;
   double padded_bytes_per_tick = 1e9;  // so fast the lane is allowed to be
@@ -30,7 +31,8 @@ class Path {
   uint64_t asked = 0;
 
   bool arrives(uint32_t chunk_bytes) {
-    return chunk_bytes + 100 <= carries && std::uniform_real_distribution<>(0, 1)(random_) >= loss;
+    return now_ns_ >= full_until_ns && chunk_bytes + 100 <= carries &&
+           std::uniform_real_distribution<>(0, 1)(random_) >= loss;
   }
   void run(uint64_t ns) {
     for (const uint64_t end_ns = now_ns_ + ns; now_ns_ < end_ns && !search_.found(); now_ns_ += kTickNs)
@@ -173,6 +175,17 @@ TEST(SizeSearch, APathThatCarriesNothingForAWhileDecidesNothing) {
   path.carries = 9000;
   path.run(30 * kSecond);
   EXPECT_FALSE(path.found());
+}
+
+// A start that overshot, on a path of 12 Mbit/s: whichever probes it takes, the path carries what it carried.
+TEST(SizeSearch, AQueueThatIsFullForAWhileDecidesNothing) {
+  for (uint64_t full_ns = 100 * kMs; full_ns < 700 * kMs; full_ns += 5 * kMs) {
+    Path path(1400);
+    path.full_until_ns = full_ns;
+    path.padded_bytes_per_tick = 1500;
+    path.run(10'000 * kMs);
+    EXPECT_FALSE(path.found()) << "full for " << full_ns / kMs << " ms";
+  }
 }
 
 TEST(SizeSearch, APeerThatCountsNoPaddingOrIsSilentDecidesNothing) {

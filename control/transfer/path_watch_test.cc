@@ -14,6 +14,16 @@ namespace {
 
 constexpr uint64_t kMs = 1'000'000;
 
+// The peer counts probes by their size.
+void count(board::FlowState& state, uint64_t length, uint64_t probes) {
+  for (auto& packed : state.padded_came) {
+    const uint64_t there = packed;
+    if (there != 0 && there >> 32 != length) continue;
+    packed = length << 32 | ((there & UINT32_MAX) + probes);
+    return;
+  }
+}
+
 // Two lanes, of which one goes over a link that carries 1500 bytes.
 class Watching : public ::testing::Test {
  protected:
@@ -44,11 +54,7 @@ class Watching : public ::testing::Test {
       if (!probes_leave_) continue;
       state.padded_probes += command.tag;
       if (command.range.length + 100 > 1500) continue;
-      for (auto& packed : state.padded_came) {
-        if (packed != 0) continue;
-        packed = command.range.length << 32 | command.tag;
-        break;
-      }
+      count(state, command.range.length, command.tag);
       ++commands_;
     }
     return status;
@@ -167,11 +173,7 @@ void expect_a_shorter_attempt(test::World& world) {
     board::FlowState& state = world.flow().state;
     state.padded_probes += command->command.tag;
     const uint64_t length = command->command.range.length;
-    for (uint32_t i = 0; length + 100 <= 1500 && i < board::kPaddedSizesMax; ++i) {
-      if (state.padded_came[i] != 0) continue;
-      state.padded_came[i] = length << 32 | command->command.tag;
-      break;
-    }
+    if (length + 100 <= 1500) count(state, length, command->command.tag);
   };
   for (int i = 0; i < 2000 && narrow; ++i) {
     world.flow().state.chunks += 10;
