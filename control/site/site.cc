@@ -32,9 +32,8 @@ namespace {
 using identity::configuration;
 
 constexpr size_t kChainMax = 4;
-constexpr size_t kListBytesMax = 64U << 10;  // as node_files.h reads it; some 1700 certificates
 constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr int64_t kKeptS = 90LL * 86'400;  // so long after its end a token is remembered
+constexpr int64_t kKeptS = 90LL * 86'400;  // so long a token is remembered after all that it signed has ended
 
 Status make_directories(const fs::path& directory) {
   for (const char* const part : {"", "tokens", "issued", "revoked"}) {
@@ -315,54 +314,12 @@ void Site::forget_old_tokens(int64_t now_unix_s) const {
   std::vector<fs::path> old;
   for (const auto& entry : fs::directory_iterator(directory_ / "tokens", failure)) {
     const auto rules = read_rules(entry.path() / "rules.toml", nullptr);
-    if (rules && rules->until_unix_s < now_unix_s - kKeptS) old.push_back(entry.path());
+    const auto uses = list_uses(entry.path() / "uses");
+    if (!rules || !uses) continue;
+    const int64_t end_unix_s = rules->until_unix_s + (uses->empty() ? 0 : rules->lifetime_s);
+    if (end_unix_s < now_unix_s - kKeptS) old.push_back(entry.path());
   }
   for (const fs::path& one : old) fs::remove_all(one, failure);
-}
-
-// ---- nodes ---------------------------------------------------------------------------------------
-
-Status Site::revoke_node(const std::string& name) {
-  if (!config::valid_node_name(name))
-    return Error{ErrorCode::kUsage, "'" + base::printable(name) + "' is no node name"};
-  const auto alone = names_lock();
-  if (!alone) return alone.error();
-  const fs::path file = directory_ / "issued" / (name + ".pem");
-  bool not_found = false;
-  const auto text = identity::read_small_file(file, &not_found);
-  if (!text && not_found)
-    return Error{ErrorCode::kUsage, "no node " + name + " has a certificate of this authority"};
-  if (!text) return text.error();
-  const auto certificate = identity::parse_certificate(*text);
-  if (!certificate) return certificate.error();
-  const auto fingerprint = identity::fingerprint_of(certificate->get());
-  if (!fingerprint) return fingerprint.error();
-  if (Status status =
-          identity::write_small_file(directory_ / "revoked" / (name + "." + *fingerprint + ".pem"), *text,
-                                     0600, identity::Replace::kYes);
-      !status)
-    return status;
-  std::vector<identity::CertificatePointer> revoked;
-  std::error_code failure;
-  for (const auto& entry : fs::directory_iterator(directory_ / "revoked", failure)) {
-    identity::CertificatePointer one = read_certificate(entry.path());
-    // What is out of date need not be on a list.
-    if (one && identity::expires_unix_s(one.get()) > std::time(nullptr)) revoked.push_back(std::move(one));
-  }
-  if (failure) return cannot(directory_ / "revoked", failure.value());
-  const auto list = make_list({.certificate = chain_.front().get(), .key = key_.get()}, revoked);
-  if (!list) return list.error();
-  if (list->size() > kListBytesMax)
-    return configuration(
-        "the list of revoked certificates would be longer than nodes read (64 KiB); give nodes certificates "
-        "of "
-        "a shorter life, or make another authority");
-  if (Status status =
-          identity::write_small_file(directory_ / "crl.pem", *list, 0644, identity::Replace::kYes);
-      !status)
-    return status;
-  if (const auto gone = identity::remove_small_file(file); !gone) return gone.error();
-  return audit("node_revoked", {{"name", name}, {"fingerprint", *fingerprint}});
 }
 
 Status Site::audit(const std::string& event,

@@ -4,7 +4,7 @@
 //   ca.pem            certificates: the one that signs, and those above it up to the root; key.pem (0600)
 //   authority.toml    domain = "dtn.example.org"
 //   tokens/ID/        rules.toml; uses/FINGERPRINT.pem, what was signed by it; revoked, once it is
-//   issued/NAME.pem   the certificate that is NAME's now
+//   issued/NAME.pem   the newest certificate of NAME
 //   revoked/*.pem     and the list that is made of them, crl.pem
 //   audit.ndjson      what was done with all that
 //
@@ -17,6 +17,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -97,8 +98,11 @@ class Site {
   Status revoke_token(const std::string& id);
   // kPeerUntrusted: refused, with a reason that only who has the token hears.
   Result<Enrolled> enrol(const Asked& asked, int64_t now_unix_s);
-  // Its name may be given to another key then. kUsage: no node of that name has a certificate of this one.
+  // All certificates of that name, also those that were renewed. It may be given to another key then. kUsage:
+  // no node of that name has a certificate of this one.
   Status revoke_node(const std::string& name);
+  // All certificates of that key, whatever their name.
+  Status revoke_key(const std::string& fingerprint);
 
   // One line of the audit log; a problem is told, and holds nothing up.
   Status audit(const std::string& event, const std::vector<std::pair<std::string, std::string>>& words) const;
@@ -114,6 +118,8 @@ class Site {
   // Held while a name is given or taken back; nobody holds it for long.
   Result<UniqueFd> names_lock() const;
   void forget_old_tokens(int64_t now_unix_s) const;
+  Status revoke(const std::function<bool(X509*)>& chosen, const std::string& none);
+  Status write_list() const;
 
   std::filesystem::path directory_;
   std::string ca_pem_;

@@ -160,6 +160,61 @@ TEST_F(SiteTest, ANameBelongsToItsKeyUnlessTheTokenMayReplaceIt) {
   EXPECT_EQ(site.revoke_node("nobody").error().code, ErrorCode::kUsage);
 }
 
+// Each renewal leaves a certificate that counts until its end.
+TEST_F(SiteTest, ANodeIsRevokedWithAllThatItWasGiven) {
+  const Newcomer beta, successor, gamma;
+  std::vector<std::string> given;
+  const auto enrol = [&](const Newcomer& who, const std::string& name, TokenRules rules = {}) {
+    Site site = open();
+    const auto enrolled = site.enrol(who.ask(token(std::move(rules)), name), kNow);
+    ASSERT_TRUE(enrolled) << enrolled.error().message;
+    given.push_back(enrolled->certificate_pem);
+    std::ofstream(root_ / "ca.pem") << enrolled->ca_pem;
+  };
+  const auto good = [&](const std::string& certificate_pem) {
+    std::ofstream(root_ / "crl.pem") << *identity::read_small_file(root_ / "ca" / "crl.pem");
+    const auto authority = identity::Authority::load(root_ / "ca.pem", root_ / "crl.pem", "dtn.example");
+    const auto certificate = identity::parse_certificate(certificate_pem);
+    return static_cast<bool>((*authority)->judge({.certificate = certificate->get()}));
+  };
+  enrol(gamma, "gamma");
+  enrol(beta, "beta");
+  enrol(beta, "beta");
+  ASSERT_TRUE(open().revoke_node("beta"));
+  EXPECT_FALSE(good(given[1])) << "the one before the renewal";
+  EXPECT_FALSE(good(given[2]));
+  enrol(beta, "beta");
+  enrol(successor, "beta", {.pattern = "beta", .replaces = true});
+  EXPECT_FALSE(good(given[1]));
+  EXPECT_TRUE(good(given[3]));
+  ASSERT_TRUE(open().revoke_key(beta.fingerprint));
+  for (size_t i = 1; i <= 3; ++i) EXPECT_FALSE(good(given[i])) << i;
+  EXPECT_TRUE(good(given[4])) << "of another key";
+  ASSERT_TRUE(open().revoke_node("beta"));
+  for (size_t i = 1; i <= 4; ++i) EXPECT_FALSE(good(given[i])) << i << ": what was revoked stays so";
+  EXPECT_TRUE(good(given[0])) << "of another node";
+  EXPECT_EQ(open().revoke_key(std::string(64, '0')).error().code, ErrorCode::kUsage);
+}
+
+TEST_F(SiteTest, ATokenIsRememberedAsLongAsWhatItSigned) {
+  const Token used = token({.lifetime_s = 200 * 24 * kHour}),
+              unused = token({.lifetime_s = 200 * 24 * kHour});
+  EXPECT_EQ(refused(Newcomer().ask(used, "beta")), "");
+  const auto remembered = [&](const Token& one, int64_t days) {
+    Site site = open();
+    TokenRules later;
+    later.made_unix_s = kNow + days * 24 * kHour;
+    later.until_unix_s = later.made_unix_s + kHour;
+    later.lifetime_s = kHour;
+    EXPECT_TRUE(site.add_token(*make_token(site.fingerprint(), "hub:7401", ""), later));
+    return fs::exists(root_ / "ca" / "tokens" / token_id(*public_key_of(one)));
+  };
+  EXPECT_TRUE(remembered(unused, 80));
+  EXPECT_FALSE(remembered(unused, 100));
+  EXPECT_TRUE(remembered(used, 280));
+  EXPECT_FALSE(remembered(used, 300));
+}
+
 TEST_F(SiteTest, AKeyThatOthersMayReadIsNoKey) {
   ::chmod((root_ / "ca" / "key.pem").c_str(), 0644);
   EXPECT_TRUE(has(Site::open(root_ / "ca").error().message, "chmod 600"));

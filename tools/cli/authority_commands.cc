@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "control/identity/hex.h"
 #include "control/identity/node_files.h"
 #include "control/site/site.h"
 #include "dataplane/base/arguments/arguments.h"
@@ -178,22 +179,27 @@ Result<int> list_tokens(const Context& context, const std::string& directory) {
   return 0;
 }
 
-// A token by its id, else a node by its name.
+// A token by its id, a key by its fingerprint, else a node by its name.
 Result<int> revoke(const Context& context, const std::string& directory, const std::string& what) {
   auto site = open_site(context, directory);
   if (!site) return site.error();
   Status done = site::valid_token_id(what) ? site->revoke_token(what) : Status(usage(""));
   const bool token = static_cast<bool>(done);
   if (!done && done.error().code != ErrorCode::kUsage) return done.error();
-  if (!token) done = site->revoke_node(what);
+  const bool key = what.size() == identity::kFingerprintDigits && identity::is_hex(what);
+  if (!token) done = key ? site->revoke_key(what) : site->revoke_node(what);
   if (!done && site::valid_token_id(what) && done.error().code == ErrorCode::kUsage)
     return usage("there is neither a token nor a node " + what + "; 'sluice authority tokens' lists tokens");
   if (!done) return done.error();
   const std::string list = (site->directory() / "crl.pem").string();
   context.print(
-      {{"schema", "sluice.authority_revoke.v1"}, {"what", what}, {"kind", token ? "token" : "node"}},
+      {{"schema", "sluice.authority_revoke.v1"},
+       {"what", what},
+       {"kind", token ? "token"
+                : key ? "key"
+                      : "node"}},
       token ? fmt::format("token {} enrols nobody any more\n", what)
-            : fmt::format("the certificate of {} is on the list {}: copy it to where [control] crl_file "
+            : fmt::format("the certificates of {} are on the list {}: copy it to where [control] crl_file "
                           "of each node names it\n",
                           what, list));
   return 0;
@@ -287,10 +293,12 @@ void add_others(CLI::App& authority, Context& context) {
   command->callback([&context, flags] {
     context.action = [&context, flags] { return list_tokens(context, flags->directory); };
   });
-  command = add(authority, "revoke", "Take back a token, or the certificate of a node", flags->directory);
-  command->add_option("what", flags->what, "Token, as 'sluice authority tokens' lists it, or name of a node")
+  command = add(authority, "revoke", "Take back a token, or the certificates of a node", flags->directory);
+  command
+      ->add_option("what", flags->what,
+                   "Token, as 'sluice authority tokens' lists it, name of a node, or fingerprint of its key")
       ->required()
-      ->type_name("TOKEN|NAME");
+      ->type_name("TOKEN|NAME|FINGERPRINT");
   command->callback([&context, flags] {
     context.action = [&context, flags] { return revoke(context, flags->directory, flags->what); };
   });
