@@ -37,12 +37,15 @@ bool is_there(const fs::path& file) {
   return fs::symlink_status(file, ignored).type() != fs::file_type::not_found;
 }
 
-Status check_key_file(const fs::path& file) {
+// Who may write the directory may put other files in the place of these, whatever their own modes are.
+Status check_place(const fs::path& node) {
+  const fs::path key = key_file_of(node);
   struct stat info {};
-  if (::stat(file.c_str(), &info) == 0 && (info.st_mode & 077) != 0)
-    return configuration(file.string() + ": others can read the private key; run: chmod 600 " +
-                         file.string());
-  return check_guarded(file.parent_path(), Guard::kGroupAndOthers);
+  if (::stat(key.c_str(), &info) == 0 && (info.st_mode & 077) != 0)
+    return configuration(key.string() + ": others can read the private key; run: chmod 600 " + key.string());
+  if (Status status = check_guarded(key.parent_path(), Guard::kGroupAndOthers); !status) return status;
+  if (Status status = check_guarded(node, Guard::kOthers); !status) return status;
+  return check_guarded(node / "node.toml", Guard::kOthers);
 }
 
 bool belongs(X509* certificate, EVP_PKEY* key) {
@@ -199,9 +202,10 @@ Status create(const fs::path& node_directory, const std::string& name) {
                            "another directory, or remove the old identity yourself");
   }
   std::error_code failure;
-  fs::create_directories(node_directory, failure);
+  fs::create_directories(node_directory.parent_path(), failure);
   if (failure)
     return configuration(node_directory.string() + ": " + failure.message() + "; choose a writable place");
+  if (auto status = make_directory(node_directory, 0755); !status) return status;
   if (auto status = make_directory(key_file.parent_path(), 0700); !status) return status;
   const auto pair = make_key_pair({.name = name});
   if (!pair) return pair.error();
@@ -250,7 +254,7 @@ Result<Identity> load_once(const fs::path& node_directory) {
     return configuration(certificate_file.string() + ": this node has no identity; run: sluice node init");
   const auto key_text = read_small_file(key_file);
   if (!key_text) return key_text.error();
-  if (auto status = check_key_file(key_file); !status) return status.error();
+  if (auto status = check_place(node_directory); !status) return status.error();
   Result<Identity> self = read_pair(node_directory, *key_text);
   if (!self) return self;
   self->certificate_file = certificate_file;

@@ -101,6 +101,23 @@ TEST_F(IdentityTest, AKeyThatOthersCanReadIsRefused) {
   EXPECT_NE(identity.error().message.find("chmod 600"), std::string::npos);
 }
 
+// Whoever may write the directory of the node may put another trusted/ there, and another node.toml.
+TEST_F(IdentityTest, APlaceThatOthersMayWriteIsRefused) {
+  const mode_t before = ::umask(0);
+  const fs::path node = make("alpha");
+  ::umask(before);
+  EXPECT_TRUE(load(node)) << "none is made, whatever the umask is";
+  std::ofstream(node / "node.toml") << "";
+  for (const fs::path& each : {node, node / "node.toml"}) {
+    ::chmod(each.c_str(), 0777);
+    const auto identity = load(node);
+    ASSERT_FALSE(identity) << each;
+    EXPECT_NE(identity.error().message.find("chmod o-w " + each.string()), std::string::npos);
+    ::chmod(each.c_str(), 0755);
+  }
+  EXPECT_TRUE(load(node));
+}
+
 TEST_F(IdentityTest, AKeyOfAnotherCertificateIsRefused) {
   const fs::path alpha = make("alpha");
   const fs::path beta = make("beta");
