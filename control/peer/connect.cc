@@ -21,6 +21,7 @@
 #include "control/peer/stream_connection.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/text.h"
+#include "dataplane/base/utc.h"
 
 namespace sluice::peer {
 namespace {
@@ -196,24 +197,40 @@ asio::awaitable<Result<tcp::socket>> open_socket(const identity::Peer& peer,
   co_return unreachable(peer, reason);
 }
 
-// Why a handshake failed, in the operator's terms.
+// What mends a peer that is another one than was expected. Empty: the reason says it.
+std::string remedy_of(const identity::Identity& self, const identity::Peer& peer, const PeerCheck& check,
+                      const std::string& answers) {
+  if (peer.by_authority || check.fingerprint == peer.fingerprint) return "";
+  const std::string correct = "; correct the address in trusted/" + peer.name + ".toml";
+  if (check.fingerprint == self.fingerprint) return " (that is this node itself)" + correct;
+  if (!answers.empty()) return " (that is " + answers + ")" + correct;
+  return "; if its owner confirms the new key: sluice node trust " + peer.name + " CERT.pem --replace";
+}
+
+// Why a handshake failed, in the operator's terms. `answers`: the trusted node that is at this address, if
+// that is another one.
 Error handshake_error(const identity::Identity& self, const identity::Peer& peer, const PeerCheck& check,
-                      const asio::error_code& failure) {
-  if (!check.refusal.empty() && peer.by_authority)
-    return {ErrorCode::kPeerUntrusted, "the node at " + peer.address + " is not the trusted " + peer.name +
-                                           ": it shows the key " + check.fingerprint + ": " +
-                                           base::printable(check.refusal)};
-  if (!check.refusal.empty())
-    return {ErrorCode::kPeerUntrusted, "the node at " + peer.address + " is not the trusted " + peer.name +
-                                           ": it shows the key " + check.fingerprint + ", pinned is " +
-                                           peer.fingerprint + " (" + base::printable(check.refusal) +
-                                           "); if its owner confirms the new key: sluice node trust " +
-                                           peer.name + " CERT.pem --replace"};
-  if (refused_by_peer(failure))
-    return {ErrorCode::kPeerUntrusted, peer.name + " at " + peer.address +
-                                           " does not trust this node, whose key is " + self.fingerprint +
+                      const std::string& answers, const asio::error_code& failure) {
+  if (!check.refusal.empty()) {
+    std::string text = "the node at " + peer.address + " is not the trusted " + peer.name +
+                       ": it shows the key " + check.fingerprint;
+    const bool same = check.fingerprint == peer.fingerprint;
+    if (!peer.by_authority && !same) text += ", pinned is " + peer.fingerprint;
+    if (answers.empty()) text += ": " + base::printable(check.refusal);
+    return {ErrorCode::kPeerUntrusted, text + remedy_of(self, peer, check, answers)};
+  }
+  if (refused_by_peer(failure)) {
+    const std::string whom = peer.name + " at " + peer.address + " does not trust this node";
+    if (self.expires_unix_s <= std::time(nullptr))
+      return {ErrorCode::kPeerUntrusted,
+              whom + ", whose own certificate has expired on " +
+                  base::utc_text(self.expires_unix_s * 1'000'000'000) +
+                  "; make a new one: sluice node rotate (of an authority: sluice node enrol), or look at the "
+                  "clock of this host"};
+    return {ErrorCode::kPeerUntrusted, whom + ", whose key is " + self.fingerprint +
                                            "; run there: sluice node trust " + self.name +
                                            " CERT.pem, with the certificate of this node"};
+  }
   if (not_judged_by_peer(failure))
     return {ErrorCode::kResources,
             peer.name + " at " + peer.address +
@@ -227,12 +244,16 @@ Error handshake_error(const identity::Identity& self, const identity::Peer& peer
       peer, "the TLS handshake failed: " + failure.message() + "; is this the address of a sluice-control?");
 }
 
-// Whether what is shown is this very peer. It becomes what is known of it then.
-Status accept(const identity::Trust& trust, const identity::Shown& shown, identity::Peer* peer) {
+// Whether what is shown is this very peer. It becomes what is known of it then. Else `answers` is the name of
+// the other one.
+Status accept(const identity::Trust& trust, const identity::Shown& shown, identity::Peer* peer,
+              std::string* answers) {
   Result<identity::Peer> found = trust.judge(shown, std::time(nullptr));
   if (!found) return found.error();
-  if (found->name != peer->name)
+  if (found->name != peer->name) {
+    *answers = found->name;
     return Error{ErrorCode::kPeerUntrusted, "this key is that of " + found->name};
+  }
   found->address = peer->address;
   *peer = std::move(*found);
   return {};
@@ -261,9 +282,10 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect(identity::Standing 
   stream->set_peer(peer.name);
   stream->own_fingerprint = standing.self->fingerprint;
   std::optional<identity::Offer> offer;
+  std::string answers;
   stream->check.accept = [&](const identity::Shown& shown) {
     offer = standing.trust->offer_in(shown);
-    return accept(*standing.trust, shown, &peer);
+    return accept(*standing.trust, shown, &peer, &answers);
   };
   const Deadline deadline(stream->executor(), timeout_ms, [stream] { stream->abort(); });
   asio::error_code failure = co_await stream->handshake(asio::ssl::stream_base::client);
@@ -283,7 +305,7 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect(identity::Standing 
   if (offer) on_offer(std::move(*offer));
   if (greeted && !deadline.expired()) co_return make_connection(stream, std::move(peer));
   Error error = deadline.expired() ? unreachable(peer, no_answer(timeout_ms))
-                : failure          ? handshake_error(*standing.self, peer, stream->check, failure)
+                : failure          ? handshake_error(*standing.self, peer, stream->check, answers, failure)
                           : unreachable(peer, "it does not speak this protocol; is it another program?");
   stream->abort();
   co_return error;

@@ -141,6 +141,32 @@ TEST_F(ConnectionTest, AServerWithAnotherKeyIsRefused) {
   EXPECT_TRUE(accepted_.empty());
 }
 
+TEST_F(ConnectionTest, AnAddressOfAnotherTrustedNodeIsToBeCorrected) {
+  const auto gamma = make("gamma");
+  auto peer = peer_beta();
+  peer.name = "gamma";
+  peer.fingerprint = gamma.fingerprint;
+  const identity::Standing both{
+      std::make_shared<const identity::Identity>(alpha_),
+      std::make_shared<const identity::Trust>(std::vector<identity::Peer>{peer_beta(), peer})};
+  auto called = run(connect(both, peer, kTimeoutMs, memory_));
+  ASSERT_FALSE(called);
+  EXPECT_EQ(called.error().code, ErrorCode::kPeerUntrusted);
+  EXPECT_NE(called.error().message.find("(that is beta); correct the address in trusted/gamma.toml"),
+            std::string::npos)
+      << called.error().message;
+}
+
+TEST_F(ConnectionTest, WhoseOwnCertificateHasExpiredIsToldSo) {
+  auto stranger = make("mallory");
+  stranger.expires_unix_s = 1;
+  const Error error = connect_error(stranger, peer_beta());
+  EXPECT_EQ(error.code, ErrorCode::kPeerUntrusted);
+  EXPECT_NE(error.message.find("own certificate has expired on 1970-01-01"), std::string::npos)
+      << error.message;
+  EXPECT_NE(error.message.find("sluice node rotate"), std::string::npos) << error.message;
+}
+
 TEST_F(ConnectionTest, TrustGivenLaterWorksWithoutARestart) {
   const auto late = make("gamma");
   EXPECT_EQ(connect_error(late, peer_beta()).code, ErrorCode::kPeerUntrusted);
