@@ -320,6 +320,7 @@ int fail(const Error& error) {
 int main(int argc, char** argv) {
   google::protobuf::SetLogHandler(nullptr);  // it would print a line for each malformed text of a peer
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit of this process: the write fails
   std::signal(SIGHUP, SIG_IGN);
   ::umask(077);
   const auto options = sluice::daemon::parse(sluice::daemon::kControl, argc, argv);

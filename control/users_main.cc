@@ -260,6 +260,7 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--for-caller") == 0)
     return sluice::users::open_for_caller(STDIN_FILENO, STDOUT_FILENO);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
   ::umask(077);
   const auto options = sluice::daemon::parse(sluice::daemon::kUsers, argc, argv);

@@ -61,6 +61,7 @@ int signal_fd() {
   sigaddset(&set, SIGINT);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit of this process: the write fails
   signal(SIGHUP, SIG_IGN);
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }

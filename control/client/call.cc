@@ -27,6 +27,8 @@ Failure::Kind kind_of(grpc::StatusCode code) {
       return Failure::Kind::kLate;
     case grpc::StatusCode::UNIMPLEMENTED:
       return Failure::Kind::kOtherVersion;
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return Failure::Kind::kExhausted;
     default:
       return Failure::Kind::kUnexpected;
   }
@@ -51,6 +53,11 @@ Error error_of(const Failure& failure) {
     case Failure::Kind::kOtherVersion:
       return {ErrorCode::kIncompatible,
               "sluice-control is of another version than this command; restart it after an upgrade"};
+    case Failure::Kind::kExhausted:
+      return {ErrorCode::kResources,
+              "sluice-control lacks threads or memory (" + failure.message +
+                  "): raise its limits (ulimit -u and -v; LimitNPROC, LimitAS), or end other processes of "
+                  "its user"};
     case Failure::Kind::kUnexpected:
       break;
   }

@@ -29,6 +29,7 @@ struct Failure {
     kEnded,         // nobody listens, or the connection ended
     kLate,          // no answer within the call's limit
     kOtherVersion,  // the node does not know this call
+    kExhausted,     // it lacks threads or memory for it, or the message is too long: `message`
     kUnexpected,    // anything else, in `message`
   };
   Kind kind = Kind::kUnexpected;

@@ -84,6 +84,12 @@ TEST_F(CallTest, ANodeThatDoesNotKnowACallIsOfAnotherVersion) {
   EXPECT_EQ(error_of(failure).code, ErrorCode::kIncompatible);
 }
 
+TEST_F(CallTest, ANodeThatLacksThreadsSaysWhichLimit) {
+  const Failure failure{.kind = Failure::Kind::kExhausted, .message = "Server Threadpool Exhausted"};
+  EXPECT_EQ(error_of(failure).code, ErrorCode::kResources);
+  EXPECT_NE(error_of(failure).message.find("ulimit -u"), std::string::npos);
+}
+
 TEST_F(CallTest, AStreamThatIsLeftEndsWell) {
   Call call(*stub_, std::nullopt);
   int parts = 0;

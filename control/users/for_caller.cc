@@ -165,7 +165,7 @@ int fail(int out, const Error& error) {
 int open_for_caller(int in, int out) {
   // Of the terminal's signals, and of its session, it is no part any more.
   ::setsid();
-  for (const int each : {SIGPIPE, SIGHUP, SIGINT, SIGQUIT}) std::signal(each, SIG_IGN);
+  for (const int each : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT}) std::signal(each, SIG_IGN);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);  // the command blocks some, to wait for them

@@ -69,6 +69,7 @@ void hear(const UniqueFd& out, const UniqueFd& err, Heard& heard) {
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
+  ::signal(SIGXFSZ, SIG_DFL);
   if (options.daemon) {
     ::setsid();
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -38,10 +38,13 @@ Error error_of(const api::Failure& failure, const std::filesystem::path& socket)
     case Kind::kOtherVersion:
       return error(ErrorCode::kIncompatible,
                    "sluice-control is of another version than this library; upgrade the older one");
+    case Kind::kExhausted:
     case Kind::kUnexpected:
       break;
   }
-  return error(ErrorCode::kInternal, socket.string() + ": " + failure.message);
+  const bool exhausted = failure.kind == Kind::kExhausted;
+  return error(exhausted ? ErrorCode::kResources : ErrorCode::kInternal,
+               socket.string() + ": " + failure.message);
 }
 
 Connection::Connection(const std::filesystem::path& directory)
