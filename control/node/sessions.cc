@@ -97,6 +97,8 @@ transfer::UnderId Sessions::under_id(const std::string& id) const {
     known.initiator = task->transfer().initiator();
     known.peers = task->transfer().leg_peers();
   }
+  known.ending = std::ranges::any_of(
+      tasks_, [&id](const Task& task) { return task->transfer().id() == id && task->transfer().ended(); });
   return known;
 }
 
@@ -187,9 +189,12 @@ void Sessions::forget_ended(const std::string& id) {
   std::erase_if(ended_, [&id](const transfer::View& view) { return view.id == id; });
 }
 
-// The order of the sessions is that of their starts, whatever becomes of the clock.
+// The order of the sessions is that of their starts, also where the clock is put back a little. Where it had
+// been wrong, it counts again: else dates, deadlines and receipts would be wrong until it has caught up.
 int64_t Sessions::next_start_ns() {
-  last_start_ns_ = std::max(async::unix_ns(), last_start_ns_ + 1);
+  const int64_t now_ns = async::unix_ns();
+  const bool ahead = last_start_ns_ - now_ns > kClockPutBackNs;
+  last_start_ns_ = ahead ? now_ns : std::max(now_ns, last_start_ns_ + 1);
   return last_start_ns_;
 }
 

@@ -86,8 +86,9 @@ class Sessions {
   bool remember(transfer::View view);         // one that has ended; false: it was known already
   void forget_ended(const std::string& id);   // it is begun anew under its id
   void note(std::string line);                // in the audit log, in the order of the calls
-  int64_t next_start_ns();                    // unix; the order of sessions is that of their starts
-  void started_before(int64_t unix_ns);       // a former control began one then
+  static constexpr int64_t kClockPutBackNs = 1'000'000'000;
+  int64_t next_start_ns();               // unix; the order of sessions is that of their starts
+  void started_before(int64_t unix_ns);  // a former control began one then
   uint64_t ended_count() const { return ended_count_; }  // so many were ever remembered
   static Status forget_old(journal::Journal& journal);   // blocks
   // By their codes, in this life of the daemon.

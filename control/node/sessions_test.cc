@@ -29,6 +29,16 @@ TEST_F(SessionsTest, WithoutADataplaneNoneBegins) {
   EXPECT_TRUE(sessions_->list().empty());
 }
 
+// A host whose clock was a year ahead for a session.
+TEST_F(SessionsTest, AClockThatWasWrongIsBelievedAgainOnceItIsRight) {
+  const int64_t now_ns = async::unix_ns();
+  sessions_->started_before(now_ns + 365 * 86'400 * int64_t{1'000'000'000});
+  EXPECT_LT(sessions_->next_start_ns(), now_ns + 3600 * int64_t{1'000'000'000});
+  const int64_t soon_ns = async::unix_ns() + Sessions::kClockPutBackNs / 2;
+  sessions_->started_before(soon_ns);
+  EXPECT_GT(sessions_->next_start_ns(), soon_ns) << "the order stays";
+}
+
 TEST_F(SessionsTest, OneIsFoundByTheBeginningOfItsIdUntilItHasEndedAndThenToo) {
   attach();
   const std::string id = begin();
