@@ -80,7 +80,7 @@ void TrustWatch::look(const identity::Standing& now) {
       log::of(log::kSession)
           ->warn("session {}: {} may not go on: {}", task->transfer().id().substr(0, 8), peer.name,
                  still.error().message);
-      end(task, still.error().message);
+      end(task, {still.error().code, peer.name + ": " + still.error().message});
     } else if (stream->own_fingerprint() != now.self->fingerprint) {
       renew_soon(task, now);
     }
@@ -92,11 +92,11 @@ void TrustWatch::look(const identity::Standing& now) {
 
 // Data that were granted would flow on without a connection: so the session is paused, and goes on when an
 // operator says so.
-void TrustWatch::end(const Sessions::Task& task, const std::string& reason) {
+void TrustWatch::end(const Sessions::Task& task, Error reason) {
   if (task->transfer().may_pause()) {
-    task->post(transfer::PauseAsked{});
+    task->post(transfer::PauseAsked{std::move(reason)});
   } else {
-    task->drop_stream(reason);
+    task->drop_stream(reason.message);
   }
 }
 

@@ -35,7 +35,7 @@ class TrustWatch {
  private:
   asio::awaitable<void> watch(std::shared_ptr<bool> alive);
   void look(const identity::Standing& now);
-  static void end(const Sessions::Task& task, const std::string& reason);
+  static void end(const Sessions::Task& task, Error reason);
   void renew_soon(const Sessions::Task& task, const identity::Standing& now);
   asio::awaitable<void> renew(std::shared_ptr<bool> alive, identity::Standing now, identity::Peer peer);
 

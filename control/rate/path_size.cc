@@ -159,7 +159,7 @@ void SizeSearch::watch(const LaneReading& reading, uint64_t now_ns) {
 std::vector<SizeAsk> SizeSearch::search(Phase phase, const std::vector<uint32_t>& sizes,
                                         const LaneReading& reading, uint64_t now_ns) {
   phase_ = phase;
-  return round_.ask(sizes, kEach, reading, now_ns);
+  return round_.ask(sizes, phase == Phase::kOnceMore ? kEachOnceMore : kEach, reading, now_ns);
 }
 
 void SizeSearch::give_up(const LaneReading& reading, uint64_t now_ns) {

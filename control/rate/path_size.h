@@ -121,6 +121,7 @@ class SizeSearch {
  public:
   static constexpr uint32_t kLeastDatagramBytes = 1280;  // every path carries that
   static constexpr uint32_t kEach = 6;                   // probes of one size
+  static constexpr uint32_t kEachOnceMore = 2;           // few: a lane may be as slow as 132 kbit/s
   static constexpr uint64_t kWindowNs = 100'000'000;     // a look at what arrived, at least
   static constexpr uint64_t kWindowSent = 8;             // datagrams that say something
   static constexpr uint64_t kPauseNs = 1'000'000'000;    // after a search in vain, at first

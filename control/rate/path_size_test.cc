@@ -129,7 +129,7 @@ TEST(SizeSearch, FindsItAtTheLeastRateToo) {
   Path path(8192);
   path.carries = 4371;
   path.padded_bytes_per_tick = 132'000 / 8e3;
-  path.run(4 * kSecond);
+  path.run(6 * kSecond);
   ASSERT_TRUE(path.found());
   EXPECT_LE(*path.found() + 100, 4371U);
   EXPECT_GT(*path.found() + 100, 3000U);

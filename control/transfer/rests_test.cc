@@ -191,6 +191,31 @@ TEST(CalledNode, TellsNobodyOfWhatFailedUnderItsEyes) {
 }
 
 // What is said of an end while it is paused ends it, whoever has called.
+// Not an operator: what the node shows tells who is to do what.
+TEST(Paused, ForAReasonOfThisNodeSaysIt) {
+  for (const Scene& scene : every_scene()) {
+    SCOPED_TRACE(name_of(scene));
+    const auto world = moving(scene);
+    world->post(PauseAsked{Error{ErrorCode::kPeerUntrusted, "there: this key is not trusted any more"}});
+    world->pass(kSecondNs);
+    EXPECT_EQ(world->state(), ViewState::kPaused);
+    EXPECT_EQ(world->error(), ErrorCode::kPeerUntrusted);
+    const View view = world->transfer().view(world->now_ns);
+    EXPECT_NE(view.error->message.find("session continue"), std::string::npos) << view.error->message;
+    EXPECT_EQ(world->journal.record.state, RecordState::kPaused);
+    EXPECT_FALSE(world->said<Pause>().empty());
+    world->post(ContinueAsked{});
+    EXPECT_EQ(world->error(), ErrorCode::kOk);
+  }
+  Scene batch = alone(source());
+  batch.options.on_error = options::OnError::kFail;
+  const auto world = moving(batch);
+  world->post(PauseAsked{Error{ErrorCode::kPeerUntrusted, "there: this key is not trusted any more"}});
+  world->pass(kSecondNs);
+  EXPECT_EQ(world->state(), ViewState::kFailed);
+  EXPECT_EQ(world->error(), ErrorCode::kPeerUntrusted);
+}
+
 TEST(PausedAtItsBegin, EndsWithTheOtherNode) {
   for (const Scene& scene : {source(), destination()}) {
     SCOPED_TRACE(name_of(scene));

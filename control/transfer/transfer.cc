@@ -294,15 +294,17 @@ void Transfer::give_up(Error error, uint64_t now_ns) {
   fail_attempt(*error_, now_ns);
 }
 
-void Transfer::on(const PauseAsked&, uint64_t now_ns) {
+void Transfer::on(const PauseAsked& event, uint64_t now_ns) {
   if (!may_pause()) return;
+  if (event.reason && fails_at_once()) return on(Cancel{event.reason}, now_ns);
   paused_ = true;
   held_.reset();
+  if (event.reason) held_ = held_by(*event.reason);
   // At once, not when the attempt is over: an operator who was told must find it so after a crash.
   write_record(Entry::kHeld, Durability::kPower, now_ns);
-  const Error error{ErrorCode::kCancelled,
-                    fmt::format("paused by an operator of node {}", settings_.node_name)};
-  for (auto& leg : legs_) leg->stop(error, LastWord::kPause, now_ns, out_);
+  const Error by_operator{ErrorCode::kCancelled,
+                          fmt::format("paused by an operator of node {}", settings_.node_name)};
+  for (auto& leg : legs_) leg->stop(event.reason.value_or(by_operator), LastWord::kPause, now_ns, out_);
 }
 
 void Transfer::on(const ContinueAsked&, uint64_t now_ns) {

@@ -219,6 +219,8 @@ class Transfer {
   void rest(const Error& error, const AttemptEnd& end, uint64_t now_ns);
   void keep_resting(uint64_t now_ns);
   void hold(const std::optional<Error>& error, uint64_t now_ns);
+  bool fails_at_once() const;
+  Error held_by(const Error& error) const;
   void enter_pause(uint64_t now_ns);
   void let_go_of_files();
   void take_files_again(uint64_t now_ns);

@@ -75,15 +75,23 @@ void Transfer::keep_resting(uint64_t now_ns) {
 
 // Without an error an operator asked for it. Whoever will not be there to mend an error may have it end the
 // session.
+// Nobody will be there to let it go on.
+bool Transfer::fails_at_once() const {
+  return job_.request && job_.request->options.on_error == options::OnError::kFail;
+}
+
+Error Transfer::held_by(const Error& error) const {
+  return {error.code,
+          fmt::format("{}; once that is mended, 'sluice session continue {}' goes on with what is "
+                      "on the disk",
+                      error.message, job_.id.substr(0, 8))};
+}
+
 void Transfer::hold(const std::optional<Error>& error, uint64_t now_ns) {
-  if (error && job_.request && job_.request->options.on_error == options::OnError::kFail)
-    return end_with(error, now_ns);
+  if (error && fails_at_once()) return end_with(error, now_ns);
   if (error) {
     paused_ = true;
-    held_ =
-        Error{error->code, fmt::format("{}; once that is mended, 'sluice session continue {}' goes on with "
-                                       "what is on the disk",
-                                       error->message, job_.id.substr(0, 8))};
+    held_ = held_by(*error);
     write_record(Entry::kHeld, Durability::kPower, now_ns);
   }
   out_.log(LogLevel::kInfo, fmt::format("is paused{}", held_ ? ": " + held_->message : " by an operator"));

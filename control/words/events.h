@@ -25,7 +25,9 @@ struct Cancel {
 struct GrantRenewed {  // who ordered it has signed another one, with later times
   Granted granted;
 };
-struct PauseAsked {};
+struct PauseAsked {
+  std::optional<Error> reason = {};  // nothing: an operator of this node
+};
 struct ContinueAsked {};
 struct LimitAsked {        // from now on, but never above what was agreed upon
   uint64_t limit_bps = 0;  // 0: as agreed upon
