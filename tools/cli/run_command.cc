@@ -54,10 +54,13 @@ struct Begun {
   std::string id;
 };
 
-Result<std::string> read_text(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
+Result<std::string> read_text(const Environment& environment, const std::string& name) {
+  const std::filesystem::path path = environment.working_directory / name;
+  std::ifstream file;
+  if (!is_standard(name)) file.open(path, std::ios::binary);
+  std::istream& in = is_standard(name) ? environment.in : file;
   (void)in.peek();  // a directory opens, and fails here
-  if (!in.is_open() || in.bad()) {
+  if (in.bad() || in.fail()) {
     return Error{ErrorCode::kConfiguration,
                  fmt::format("{}: cannot be read: {}", printable(path.string()), std::strerror(errno))};
   }
@@ -356,7 +359,7 @@ Result<int> run_file(const Context& context, const RunFlags& flags) {
   if (flags.file.empty())
     return Error{ErrorCode::kUsage, "no FILE given; --reference tells what stands in one"};
   const std::filesystem::path path = context.environment.working_directory / flags.file;
-  const auto text = read_text(path);
+  const auto text = read_text(context.environment, flags.file);
   if (!text) return text.error();
   const auto file = parse_run_file(*text, flags.file);
   if (!file) return file.error();
@@ -385,7 +388,7 @@ Result<int> run_file(const Context& context, const RunFlags& flags) {
 void add_run_command(CLI::App& app, Context& context) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App* command = app.add_subcommand("run", "Run the transfers that a file describes");
-  command->add_option("file", flags->file, "TOML; see --reference")->type_name("FILE");
+  command->add_option("file", flags->file, "TOML; - is the standard input; see --reference")->type_name("FILE");
   command->add_flag("--check", flags->check, "Only check it, and print the commands that it stands for");
   command->add_flag("--reference", flags->reference, "Print the reference of its keys");
   command->add_flag("-q,--quiet", flags->quiet, "Show no progress");

@@ -10,6 +10,7 @@
 
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/toml_text.h"
+#include "tools/cli/app.h"
 #include "tools/cli/format.h"
 #include "tools/cli/shell.h"
 
@@ -274,12 +275,14 @@ class Reader {
       transfer.command += (&node == &from.front() ? " --from " : ",") + shell_word(node.text);
     }
     for (const std::string& word : words) transfer.command += " " + shell_word(word);
-    if (std::any_of(paths.begin(), paths.end(), [](const Path& p) { return p.text.starts_with('-'); }))
+    // On a command line "-" is the standard input; here it is a file.
+    const auto typed = [](const Path& path) { return is_standard(path.text) ? "./" + path.text : path.text; };
+    if (std::ranges::any_of(paths, [&](const Path& path) { return typed(path).starts_with('-'); }))
       transfer.command += " --";
     for (const Path& path : paths) {
       transfer.flags.paths.push_back(path.text);
       transfer.places.paths.push_back(path.place);
-      transfer.command += " " + shell_word(path.text);
+      transfer.command += " " + shell_word(typed(path));
     }
     return transfer;
   }

@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
+#include <sstream>
+#include <thread>
 
 #include "tools/cli/cli_fixture_for_test.h"
 #include "tools/cli/node_files.h"
@@ -155,6 +157,22 @@ TEST_F(RunCommandTest, OnlyChecksIfAskedTo) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out, "sluice send a b:x\nsluice get b:y z\n");
   control_.on_io([&] { EXPECT_TRUE(control_.sessions.sessions.empty()); });
+}
+
+TEST_F(RunCommandTest, ADashIsAFileInTheFileAndTheFileItselfMayBeTheStandardInput) {
+  const std::string dashes = "[[send]]\nsources = ['-', '-x']\nto = 'b:y/'\n";
+  EXPECT_EQ(run_text(dashes, {"--check"}).out, "sluice send -- ./- -x b:y/\n");
+  for (const char* option : {"files_from", "manifest", "write_manifest"}) {
+    const Outcome refused =
+        run_text("[[send]]\nsources = 'a/'\nto = 'b:y/'\n" + std::string(option) + " = '-'\n");
+    expect_one_line_error(refused, ErrorCode::kConfiguration);
+    EXPECT_EQ(refused.err.find("sluice: f.toml:4: --"), 0U) << refused.err;
+  }
+  std::istringstream in(dashes);
+  std::ostringstream out, err;
+  Environment environment{.out = out, .err = err, .working_directory = control_.directory, .in = in};
+  EXPECT_EQ(run({"run", "-", "--check"}, environment), 0) << err.str();
+  EXPECT_EQ(out.str(), "sluice send -- ./- -x b:y/\n");
 }
 
 TEST_F(RunCommandTest, WhatIsWrongWithOneTransferIsToldBeforeAnyBegins) {
