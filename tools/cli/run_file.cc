@@ -116,6 +116,7 @@ class Reader {
         if (Status status = read_time(key, node, &file.times); !status) return status.error();
       } else if (key == "options" && node.is_table()) {
         defaults = node.as_table();
+        if (Status status = check_defaults(*defaults); !status) return status.error();
       } else if ((key == "send" || key == "get") && node.is_array_of_tables()) {
         const Direction direction = key == "send" ? Direction::kSend : Direction::kGet;
         for (const toml::node& each : *node.as_array()) tables.emplace_back(each.as_table(), direction);
@@ -166,6 +167,17 @@ class Reader {
     }
     const Status set = set_run_time(key, value, times);
     return set ? Status() : Status(wrong(node, set.error().message));
+  }
+
+  // Also of what each transfer says otherwise.
+  Status check_defaults(const toml::table& defaults) const {
+    GivenOptions unused;
+    for (const auto& [key, node] : as_written(defaults)) {
+      if (key == "sources" || key == "to" || key == "from")
+        return wrong(*node, key + ": belongs to one transfer: write it beneath [[send]] or [[get]]");
+      if (Status status = add_option(key, *node, &unused); !status) return status;
+    }
+    return {};
   }
 
   // In the order of the file: that of rules counts.

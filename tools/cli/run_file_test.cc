@@ -126,6 +126,11 @@ TEST(RunFile, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(problem_of("[[send]]\nsources = \"a\"\nto = 5\n").find("f.toml:3: to: write a string"), 0U);
   EXPECT_EQ(problem_of(transfer + "\n# empty\nfiles_from = \"\"\n").find("f.toml:6: "), 0U);
   EXPECT_EQ(problem_of("[[send]\n").find("f.toml:1: not valid TOML"), 0U);
+  for (const std::string line : {"sources = 5", "sources = 'a'", "to = 'b:x'", "from = ['b']", "lane = 2"})
+    EXPECT_EQ(problem_of("[options]\n" + line + "\n" + transfer).find("f.toml:2: "), 0U) << line;
+  EXPECT_EQ(problem_of("[options]\nlanes = []\n" + transfer + "lanes = 2\n").find("f.toml:2: lanes: write"),
+            0U)
+      << "though the transfer says otherwise";
 }
 
 class RunCommandTest : public CliTest {
