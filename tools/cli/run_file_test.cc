@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -272,6 +273,54 @@ TEST_F(CliTest, ARunTriesAgainWhatMayEndOtherwiseLater) {
   EXPECT_EQ(outcome.exit_code, 9) << outcome.err;
   control_.on_io(
       [this] { EXPECT_EQ(control_.sessions.sessions.size(), 3U) << "it will be there later as well"; });
+}
+
+// The node's sessions outlive the command, whatever has become of that.
+TEST_F(RunCommandTest, ANextRunFollowsTheSessionThatAnEarlierOneLeft) {
+  const std::string text = "[[send]]\nsources = 'a'\nto = 'b:x'\n[[get]]\nsources = 'b:y'\nto = 'z'\n";
+  sessions_are(api::Session::PAUSED, ErrorCode::kNoSpace, "full");
+  EXPECT_EQ(run_text(text, {"-q"}).exit_code, 10);
+  std::thread ends([this] {
+    const auto goes_on = [](const auto& one) { return one.second.state() == api::Session::TRANSFERRING; };
+    const auto end_them = [&] {
+      auto& sessions = control_.sessions.sessions;
+      const bool continued = std::ranges::all_of(sessions, goes_on);
+      for (auto& [id, session] : sessions) {
+        if (!continued) continue;
+        session.set_state(api::Session::SUCCEEDED);
+        session.set_error_code(0);
+      }
+      return continued;
+    };
+    while (!control_.on_io(end_them)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  });
+  const Outcome next = run_text(text, {"-q", "--json"});
+  ends.join();
+  EXPECT_EQ(next.exit_code, 0) << next.err;
+  EXPECT_EQ(next.json()["followed"].size(), 2U);
+  EXPECT_EQ(next.json()["sessions"].size(), 2U);
+  for (const char* line :
+       {"f.toml:1: session ", "f.toml:4: session s2, which an earlier run began, was held up by an error"})
+    EXPECT_NE(next.err.find(line), std::string::npos) << next.err;
+  control_.on_io(
+      [this] { EXPECT_EQ(control_.sessions.sessions.size(), 2U) << "none was begun beside them"; });
+}
+
+TEST_F(RunCommandTest, ASessionOfSomethingElseIsNotFollowed) {
+  sessions_are(api::Session::PAUSED, ErrorCode::kNoSpace, "full");
+  const std::string twice = "[[send]]\nsources = 'a'\nto = 'b:null:'\n";
+  EXPECT_EQ(run_text(twice, {"-q"}).exit_code, 10);
+  sessions_are(api::Session::SUCCEEDED);
+  size_t sessions = 1;
+  for (const std::string other :
+       {"[[send]]\nsources = 'a'\nto = 'b:other'\n", "[[send]]\nsources = 'b'\nto = 'b:null:'\n",
+        "[options]\nrate = '1G'\n[[send]]\nsources = 'a'\nto = 'b:null:'\n"}) {
+    EXPECT_EQ(run_text(other, {"-q"}).exit_code, 0) << other;
+    control_.on_io([&] { EXPECT_EQ(control_.sessions.sessions.size(), ++sessions) << other; });
+  }
+  std::filesystem::create_directory(control_.directory / "elsewhere");
+  EXPECT_EQ(run_in(control_.directory / "elsewhere", {"run", "-q", "../f.toml"}).exit_code, 0);
+  control_.on_io([&] { EXPECT_EQ(control_.sessions.sessions.size(), ++sessions) << "another 'a'"; });
 }
 
 // Whichever of them is over first.
