@@ -79,6 +79,35 @@ def test_each_end_is_told_once_over_failures_and_restarts(pair, tmp_path):
     assert len(tried.read_text().split()) == len(expected)
 
 
+def test_a_first_start_that_is_stopped_at_once_has_been_and_tells_later_of_what_it_missed(pair, tmp_path):
+    told, state = tmp_path / "told", tmp_path / "state"
+    hook = program(tmp_path / "hook", f'echo "$SLUICE_SESSION" >> {told}\n')
+    options = ("--exec", hook, "--state", state)
+
+    def send():
+        source = make_file(pair.a, 1000)
+        session = begin(pair.a, "send", source, "b:data/")
+        ended_session(pair.a, session)
+        forget(source, pair.b.export() / source.name)
+        return session
+
+    def lines():
+        return told.read_text().split() if told.exists() else []
+
+    send()  # the past
+    # It is blocked until the command takes signals, so it waits there for that moment, before which nothing is done.
+    command = pair.a.command("session", "events", *options)
+    process = subprocess.Popen(command, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]))
+    process.terminate()
+    assert process.wait(timeout=_LIMIT_S) == 0
+    expected = [send(), send()]
+    with telling(pair.a, *options):
+        wait_until(lambda: len(lines()) >= len(expected), _LIMIT_S, "both are told that ended while it was down")
+        expected.append(send())
+        wait_until(lambda: len(lines()) >= len(expected), _LIMIT_S, "and one that ends now")
+    assert sorted(lines()) == sorted(expected), "of the past nothing"
+
+
 def test_a_transfer_tells_of_its_own_end(pair, tmp_path):
     told = tmp_path / "told"
     hook = program(tmp_path / "hook", f"cat > {told}\n")
