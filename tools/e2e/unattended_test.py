@@ -108,6 +108,38 @@ def test_a_first_start_that_is_stopped_at_once_has_been_and_tells_later_of_what_
     assert sorted(lines()) == sorted(expected), "of the past nothing"
 
 
+def test_a_state_that_is_removed_while_it_is_used_is_written_anew(pair, tmp_path):
+    told, state = tmp_path / "told", tmp_path / "state"
+    hook = program(tmp_path / "hook", f'echo "$SLUICE_SESSION" >> {told}\n')
+    source = make_file(pair.a, 1000)
+
+    def send(to):
+        session = begin(pair.a, "send", source, f"b:data/{to}")
+        ended_session(pair.a, session)
+        return session
+
+    def lines():
+        return told.read_text().split() if told.exists() else []
+
+    with telling(pair.a, "--exec", hook, "--state", state) as process:
+        wait_until(lambda: state.exists() and state.stat().st_size > 0, _LIMIT_S, "what had ended before is noted")
+        state.unlink()
+        expected = [send("one")]
+        wait_until(lambda: lines() == expected and state.exists(), _LIMIT_S, "it goes on")
+        wait_until(lambda: f"told {expected[0]}" in state.read_text(), _LIMIT_S, "with all that it knows")
+    expected.append(send("two"))
+    with telling(pair.a, "--exec", hook, "--state", state) as process:
+        wait_until(lambda: len(lines()) >= 2, _LIMIT_S, "the next start tells what ended in between")
+        wait_until(lambda: f"told {expected[1]}" in state.read_text(), _LIMIT_S, "and has written it down")
+        state.unlink()
+        state.write_text("begun\n")
+        send("three")
+        assert process.wait(timeout=_LIMIT_S) == CONFIGURATION, "two are not mixed"
+        assert "another file has taken its place" in process.stderr.read()
+    assert lines()[:2] == expected
+    forget(source, *(pair.b.export() / name for name in ("one", "two", "three")))
+
+
 def test_a_transfer_tells_of_its_own_end(pair, tmp_path):
     told = tmp_path / "told"
     hook = program(tmp_path / "hook", f"cat > {told}\n")
