@@ -169,7 +169,8 @@ Status check_peers(const Context& context, const RunFile& file) {
 
 Result<int> run_file(const Context& context, const RunFlags& flags) {
   if (flags.reference) {
-    context.environment.out << run_file_reference();
+    const std::string markdown = run_file_reference();
+    context.print({{"schema", "sluice.reference.v1"}, {"markdown", markdown}}, markdown);
     return 0;
   }
   if (flags.file.empty())
