@@ -294,7 +294,7 @@ TEST_F(RunCommandTest, ANextRunFollowsTheSessionThatAnEarlierOneLeft) {
     };
     while (!control_.on_io(end_them)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   });
-  const Outcome next = run_text(text, {"-q", "--json"});
+  const Outcome next = run_in(control_.directory, {"run", "./f.toml", "-q", "--json"});
   ends.join();
   EXPECT_EQ(next.exit_code, 0) << next.err;
   EXPECT_EQ(next.json()["followed"].size(), 2U);
@@ -318,6 +318,7 @@ TEST_F(RunCommandTest, ASessionOfSomethingElseIsNotFollowed) {
     EXPECT_EQ(run_text(other, {"-q"}).exit_code, 0) << other;
     control_.on_io([&] { EXPECT_EQ(control_.sessions.sessions.size(), ++sessions) << other; });
   }
+  std::ofstream(control_.directory / "f.toml") << twice;
   std::filesystem::create_directory(control_.directory / "elsewhere");
   EXPECT_EQ(run_in(control_.directory / "elsewhere", {"run", "-q", "../f.toml"}).exit_code, 0);
   control_.on_io([&] { EXPECT_EQ(control_.sessions.sessions.size(), ++sessions) << "another 'a'"; });

@@ -42,8 +42,10 @@ RunMemory::RunMemory(const Context& context, const std::filesystem::path& origin
     const std::string key = transfer_key(transfer, context.environment.working_directory);
     keys_[&transfer] = fmt::format("{}-{}", key, ++alike[key]);
   }
-  const auto state = usual_state_file(
-      "run", {context.node_directory().string(), (context.environment.working_directory / origin).string()});
+  const auto whole = [&](const std::filesystem::path& path) {
+    return (context.environment.working_directory / path).lexically_normal().string();
+  };
+  const auto state = usual_state_file("run", {whole(context.node_directory()), whole(origin)});
   if (!state) return;
   state_ = *state;
   std::ifstream in(state_, std::ios::binary);
