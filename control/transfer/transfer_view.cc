@@ -234,7 +234,8 @@ std::vector<LegView> Transfer::leg_views() const {
   std::vector<LegView> views;
   for (const auto& leg : legs_) {
     const auto end = ends_.how.find(leg->id());
-    const bool ended = legs_.size() > 1 && end != ends_.how.end() && end->second.error;
+    const bool ended =
+        legs_.size() > 1 && end != ends_.how.end() && end->second.error && !ends_.stopped.contains(leg->id());
     views.push_back({.peer = leg->peer_name(),
                      .state = leg_state(job_.legs.stage(leg->id())),
                      .waiting_for = leg->waiting_for(),
