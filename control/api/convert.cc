@@ -113,7 +113,11 @@ void add_summary(const transfer::Summary& summary, api::Session* session) {
   session->set_elapsed_s(static_cast<double>(summary.elapsed_ns) * kPerNs);
   const double data_s = static_cast<double>(summary.data_elapsed_ns) * kPerNs;
   session->set_data_elapsed_s(data_s);
-  if (data_s > 0) session->set_goodput_bps(static_cast<double>(summary.bytes_done) * 8 / data_s);
+  // Holes are done, and nobody has carried them.
+  const uint64_t saved =
+      summary.compressed_bytes - std::min(summary.compressed_bytes, summary.compressed_wire_bytes);
+  const uint64_t carried = std::min(summary.bytes_done, summary.bytes_sent + saved);
+  if (data_s > 0) session->set_goodput_bps(static_cast<double>(carried) * 8 / data_s);
   session->set_attempts(static_cast<uint32_t>(summary.attempts));
   session->set_bytes_resent(summary.bytes_resent);
   session->set_wire(summary.device);

@@ -141,8 +141,20 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::filesystem::path& path
   Status status = result == SQLITE_OK ? state->set_up() : Status(state->error("opening"));
   ::umask(mask);
   if (!status) return status.error();
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0)
+    return Error{ErrorCode::kStorage,
+                 "journal " + path.string() + ": was removed while it was opened; start again"};
+  state->device = info.st_dev;
+  state->inode = info.st_ino;
   state->start_checkpoints();
   return std::unique_ptr<Journal>(new Journal(std::move(state)));
+}
+
+bool Journal::stands() const {
+  struct stat info {};
+  if (::stat(state_->path.c_str(), &info) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return info.st_dev == state_->device && info.st_ino == state_->inode;
 }
 
 namespace {

@@ -49,6 +49,10 @@ class Journal {
   static constexpr size_t kForgottenAtOnce = 2048;
   Status forget_ended(size_t keep, int64_t before_unix_ns);
 
+  // False: its path leads to another file now, or to none. What cannot be looked at stands. Any thread, at
+  // once.
+  bool stands() const;
+
  private:
   struct State;
   explicit Journal(std::unique_ptr<State> state);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include <mutex>
 #include <optional>
@@ -17,6 +18,8 @@ namespace sluice::journal {
 struct Journal::State {
   std::filesystem::path path;
   sqlite3* db = nullptr;
+  dev_t device = 0;  // of the open file
+  ino_t inode = 0;
   std::mutex mutex;
   transfer::Durability durability = transfer::Durability::kPower;
   std::optional<Checkpointer> checkpointer;

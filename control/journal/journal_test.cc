@@ -293,6 +293,19 @@ TEST_F(JournalTest, ALeaseThatCannotBeIsDamage) {
   expect_refused(rows.error(), "a lease cannot be read");
 }
 
+TEST_F(JournalTest, KnowsWhetherItStandsWhereItBelongs) {
+  auto journal = Journal::open(path_);
+  ASSERT_TRUE(journal);
+  EXPECT_TRUE((*journal)->stands());
+  const std::filesystem::path aside = directory_ / "aside";
+  std::filesystem::rename(path_, aside);
+  EXPECT_FALSE((*journal)->stands()) << "nothing is there";
+  std::ofstream(path_) << "another";
+  EXPECT_FALSE((*journal)->stands()) << "another file is there";
+  std::filesystem::rename(aside, path_);
+  EXPECT_TRUE((*journal)->stands());
+}
+
 TEST_F(JournalTest, IsForItsOwnerOnly) {
   open();
   EXPECT_EQ(fs::status(path_).permissions(), fs::perms::owner_read | fs::perms::owner_write);

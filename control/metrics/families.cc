@@ -132,6 +132,7 @@ void add_node(Families& out, const NodeFigures& node) {
   if (node.callers) add_callers(out, *node.callers);
   out.count(Metric::control_turns_total, node.turns);
   out.add(Metric::control_longest_turn_seconds, seconds(node.longest_turn_ns));
+  out.add(Metric::journal_lost, node.journal_lost ? 1 : 0);
 }
 
 // ---- sessions and lanes ------------------------------------------------------------------------

@@ -84,6 +84,7 @@ struct NodeFigures {
   std::vector<Expiry> expiries;    // of certificates that have an end
   uint64_t turns = 0;
   uint64_t longest_turn_ns = 0;
+  bool journal_lost = false;
   std::vector<SessionFigures> sessions;  // that have not ended, in the order in which they were asked for
 };
 

@@ -22,7 +22,8 @@ Manager::Manager(asio::io_context& io, const config::Node& node, identity::Ident
       reception_(services_, sessions_, starter_, moves_),
       trust_watch_(services_, sessions_, reception_),
       export_watch_(services_, sessions_),
-      report_(services_, sessions_, reception_, trust_watch_, export_watch_) {}
+      journal_watch_(services_, sessions_),
+      report_(services_, sessions_, reception_, trust_watch_, export_watch_, journal_watch_) {}
 
 Status Manager::start() {
   DCHECK(!started_, "a node starts once");
@@ -36,6 +37,7 @@ Status Manager::start() {
   services_->board->start();
   trust_watch_.start();
   export_watch_.start();
+  journal_watch_.start();
   return {};
 }
 
@@ -45,6 +47,7 @@ void Manager::stop() {
   orders_.stop();
   trust_watch_.stop();
   export_watch_.stop();
+  journal_watch_.stop();
   sessions_.stop([services = services_] { services->board->stop(); });
 }
 

@@ -14,6 +14,7 @@
 
 #include "control/node/begin.h"
 #include "control/node/export_watch.h"
+#include "control/node/journal_watch.h"
 #include "control/node/logs.h"
 #include "control/node/names_digested.h"
 #include "control/node/orders.h"
@@ -81,6 +82,7 @@ class Manager {
   Reception reception_;
   TrustWatch trust_watch_;
   ExportWatch export_watch_;
+  JournalWatch journal_watch_;
   Report report_;
 };
 

@@ -37,12 +37,14 @@ metrics::DataplaneFigures figures_of(attach::AttachedBoard& attached, uint64_t n
 }  // namespace
 
 Report::Report(std::shared_ptr<runtime::Services> services, const Sessions& sessions,
-               const Reception& reception, const TrustWatch& trust, const ExportWatch& exports)
+               const Reception& reception, const TrustWatch& trust, const ExportWatch& exports,
+               const JournalWatch& journal)
     : services_(std::move(services)),
       sessions_(sessions),
       reception_(reception),
       trust_(trust),
-      exports_(exports) {}
+      exports_(exports),
+      journal_(journal) {}
 
 Report::~Report() { *alive_ = false; }
 
@@ -120,7 +122,8 @@ metrics::NodeFigures Report::figures() const {
                                .queue_max = services_->node.queue_max,
                                .ended = sessions_.ended_by_code(),
                                .turns = services_->turns->turns(),
-                               .longest_turn_ns = services_->turns->longest_ns()};
+                               .longest_turn_ns = services_->turns->longest_ns(),
+                               .journal_lost = journal_.lost()};
   // One of each name: a series has one value.
   std::map<std::pair<std::string, std::string>, int64_t> ends;
   for (const identity::Expiry& one : trust_.expiries()) {

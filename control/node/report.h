@@ -13,6 +13,7 @@
 
 #include "control/metrics/figures.h"
 #include "control/node/export_watch.h"
+#include "control/node/journal_watch.h"
 #include "control/node/reception.h"
 #include "control/node/sessions.h"
 #include "control/node/trust_watch.h"
@@ -52,7 +53,7 @@ class Report {
  public:
   // All of them outlive it.
   Report(std::shared_ptr<runtime::Services> services, const Sessions& sessions, const Reception& reception,
-         const TrustWatch& trust, const ExportWatch& exports);
+         const TrustWatch& trust, const ExportWatch& exports, const JournalWatch& journal);
   ~Report();
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
@@ -70,6 +71,7 @@ class Report {
   const Reception& reception_;
   const TrustWatch& trust_;
   const ExportWatch& exports_;
+  const JournalWatch& journal_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // coroutines may outlive this object
 };
 

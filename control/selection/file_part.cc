@@ -105,6 +105,8 @@ Result<FilePart> part_of_file(const FilePart& wished, uint64_t whole_bytes) {
   part.whole_bytes = whole_bytes;
   if (!is_range(part)) return part;
   const bool open_ended = part.length == 0;
+  if (open_ended && part.offset == 0 && whole_bytes == 0)
+    return Error{ErrorCode::kUsage, "is empty, so it has no part: move it whole, without --part"};
   if (part.offset >= whole_bytes || (!open_ended && part.length > whole_bytes - part.offset))
     return Error{ErrorCode::kIntegrity,
                  fmt::format("has {} bytes, and its part is to end at byte {}: it changed since it was "

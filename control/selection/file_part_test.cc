@@ -67,6 +67,15 @@ TEST(FilePart, OfAFileThatIsShorterNowItIsNone) {
   }
 }
 
+TEST(FilePart, OfAnEmptyFileThereIsNone) {
+  const auto part = part_of_file(parsed(kSet + ":0+"), 0);
+  ASSERT_FALSE(part);
+  EXPECT_EQ(part.error().code, ErrorCode::kUsage) << "it has not changed";
+  EXPECT_NE(part.error().message.find("is empty"), std::string::npos);
+  EXPECT_EQ(part_of_file(parsed(kSet + ":0+1048576"), 0).error().code, ErrorCode::kIntegrity)
+      << "it had bytes once";
+}
+
 TEST(FilePart, EndsAtAWholeMiBOrWithItsFile) {
   EXPECT_TRUE(part_of_file(parsed(kSet + ":0+1048583"), kMiB + 7));
   const auto part = part_of_file(parsed(kSet + ":0+1048583"), 2 * kMiB);

@@ -286,6 +286,10 @@ TEST_F(SeveralPeers, WhoeverOffersFirstBothAreNamedIfTheyDiffer) {
   EXPECT_EQ(transfer_->error()->code, ErrorCode::kIntegrity);
   EXPECT_NE(transfer_->error()->message.find("beta and alpha"), std::string::npos)
       << transfer_->error()->message;
+  const std::vector<LegView> legs = transfer_->view(now_ns_).legs;
+  EXPECT_NE(legs[kAlpha.value()].error.find("beta and alpha"), std::string::npos) << "who came second";
+  for (const LegId other : {kBeta, kGamma})
+    EXPECT_EQ(legs[other.value()].error, "") << "it has said nothing wrong";
 }
 
 // It comes before the others, and has files neither found nor made for them.

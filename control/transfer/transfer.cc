@@ -144,7 +144,7 @@ uint64_t Transfer::due_ns() const {
 }
 
 void Transfer::fail_attempt(const Error& error, uint64_t now_ns) {
-  for (auto& leg : legs_) leg->stop(error, LastWord::kFailure, now_ns, out_);
+  for (auto& leg : legs_) stop(*leg, error, LastWord::kFailure, now_ns);
 }
 
 // ---- the beginning -----------------------------------------------------------------------------

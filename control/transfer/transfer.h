@@ -158,6 +158,7 @@ class Transfer {
   void leg_ended(Leg& leg, const AttemptEnd& end, uint64_t now_ns);
   void rest_leg(Leg& leg, const AttemptEnd& end, uint64_t now_ns);
   void stop_others(const Leg& leg, const Error& error, uint64_t now_ns);
+  void stop(Leg& leg, const Error& error, LastWord word, uint64_t now_ns);
   void leave_out_differing(uint64_t now_ns);
   void stop_beginners(uint64_t now_ns);
   void stop_callers(uint64_t now_ns);
@@ -265,6 +266,7 @@ class Transfer {
     std::map<LegId, AttemptEnd> how;
     std::optional<LegId> last;
     std::set<LegId> rested;   // they wait by themselves, while others go on
+    std::set<LegId> stopped;  // by the transfer: why is nothing about their peers
     std::set<LegId> parting;  // their peers have not said that they know of the end
   } ends_;
   Phase<TransferPhase> phase_{TransferPhase::kNew};

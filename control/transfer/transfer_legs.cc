@@ -62,8 +62,13 @@ void Transfer::leave_out_differing(uint64_t now_ns) {
 
 void Transfer::stop_others(const Leg& leg, const Error& error, uint64_t now_ns) {
   for (auto& other : legs_) {
-    if (other.get() != &leg) other->stop(error, LastWord::kFailure, now_ns, out_);
+    if (other.get() != &leg) stop(*other, error, LastWord::kFailure, now_ns);
   }
+}
+
+void Transfer::stop(Leg& leg, const Error& error, LastWord word, uint64_t now_ns) {
+  if (leg.phase() != LegPhase::kIdle && leg.phase() < LegPhase::kClosing) ends_.stopped.insert(leg.id());
+  leg.stop(error, word, now_ns, out_);
 }
 
 // Nothing is left to do for legs that have not come to moving data. If none has, the first still tells the
@@ -75,8 +80,8 @@ void Transfer::stop_beginners(uint64_t now_ns) {
   const Error others{ErrorCode::kCancelled, "all has arrived from other sources"};
   for (auto& leg : legs_) {
     if (leg->phase() >= LegPhase::kMoving) continue;
-    leg->stop(job_.several_peers ? others : error, job_.several_peers ? LastWord::kFailure : LastWord::kNone,
-              now_ns, out_);
+    stop(*leg, job_.several_peers ? others : error, job_.several_peers ? LastWord::kFailure : LastWord::kNone,
+         now_ns);
   }
 }
 
@@ -89,7 +94,7 @@ void Transfer::stop_callers(uint64_t now_ns) {
   const Error error{ErrorCode::kPeerUnreachable,
                     "the source that was first is gone: beginning anew with all"};
   for (auto& leg : legs_)
-    if (at(*leg, S::kCalls) || at(*leg, S::kDue)) leg->stop(error, LastWord::kFailure, now_ns, out_);
+    if (at(*leg, S::kCalls) || at(*leg, S::kDue)) stop(*leg, error, LastWord::kFailure, now_ns);
 }
 
 // ---- and comes back ----------------------------------------------------------------------------
@@ -116,6 +121,7 @@ void Transfer::revive_legs(uint64_t now_ns) {
     if (!due) continue;
     ends_.how.erase(leg->id());
     ends_.rested.erase(leg->id());
+    ends_.stopped.erase(leg->id());
     leg->begin_attempt(now_ns, out_);
   }
 }

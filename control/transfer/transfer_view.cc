@@ -21,6 +21,9 @@ AskerView asker_of(bool initiator, const Request& request) {
   return {.of_this_node = initiator, .user = request.user, .local_files = request.local_files};
 }
 
+// What removed an unfinished file has no bytes, and says nothing of any.
+bool has_digest(const catalog::File& file) { return file.part.what != selection::FilePart::What::kDrop; }
+
 // A session that finished a file moved nothing of it, and still tells of all of it.
 void show_finished(const catalog::File& file, wire::CrcKind kind, FileView* view) {
   if (!file.whole_digest) return;
@@ -218,7 +221,7 @@ std::vector<FileView> Transfer::file_views() const {
       view.destination = source ? file.peer_path : file.shown;
       view.bytes_done = job_.end()->bytes_done(object);
       view.done = job_.end()->done(object) && !file.failed();
-      add_digests(job_, object, job_.terms->crc_kind, &view);
+      if (has_digest(file)) add_digests(job_, object, job_.terms->crc_kind, &view);
       show_finished(file, job_.terms->crc_kind, &view);
       if (view.done) add_values(file, &view);
       views.push_back(std::move(view));
@@ -231,7 +234,8 @@ std::vector<LegView> Transfer::leg_views() const {
   std::vector<LegView> views;
   for (const auto& leg : legs_) {
     const auto end = ends_.how.find(leg->id());
-    const bool ended = legs_.size() > 1 && end != ends_.how.end() && end->second.error;
+    const bool ended =
+        legs_.size() > 1 && end != ends_.how.end() && end->second.error && !ends_.stopped.contains(leg->id());
     views.push_back({.peer = leg->peer_name(),
                      .state = leg_state(job_.legs.stage(leg->id())),
                      .waiting_for = leg->waiting_for(),
@@ -334,7 +338,7 @@ View view_of(const Saved& saved) {
     one.source = source ? file.shown : file.name;
     one.destination = source ? file.peer_path : file.shown;
     one.bytes_done = done ? file.size_bytes : 0;
-    if (done && agreement != nullptr) {
+    if (done && agreement != nullptr && has_digest(file)) {
       one.digest_source = one.digest_destination = board::digest_hex(agreement->crc_kind, file.digest);
       show_finished(file, agreement->crc_kind, &one);
     }

@@ -83,6 +83,13 @@ void Context::print(const api::Json& object, const std::string& text) const {
   environment.out << (json ? api::to_line(object) : text);
 }
 
+Status Context::check_stdout_is_free(std::string_view what) const {
+  if (!json) return {};
+  return Error{
+      ErrorCode::kUsage,
+      std::string(what) + ": the standard output cannot have it and the object of --json; name a file"};
+}
+
 void add_everything(CLI::App& app, Context& context) {
   use_help(app);
   app.description("Sluice moves very large files between data-transfer nodes.");

@@ -6,6 +6,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "control/client/json.h"
@@ -39,6 +40,9 @@ struct Environment {
   std::filesystem::path dataplane = {};
 };
 
+// Of the name of a file: the standard input, or output. "./-" is a file of that name.
+inline bool is_standard(std::string_view name) { return name == "-"; }
+
 // Shared by the commands. A command's parser stores its work in `action`; its result is the exit status.
 struct Context {
   Environment& environment;
@@ -54,6 +58,8 @@ struct Context {
   std::string command_for(const std::filesystem::path& directory) const;
   // Prints the object or the text, by --json.
   void print(const api::Json& object, const std::string& text) const;
+  // What goes to the standard output in place of a file has it alone: kUsage with --json. `what` names it.
+  Status check_stdout_is_free(std::string_view what) const;
 };
 
 // Of a node's directory into which this user may not look.

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -25,6 +26,9 @@ struct Outcome {
 class CliTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    // What commands remember is this test's own.
+    ::unsetenv("STATE_DIRECTORY");
+    ::setenv("XDG_STATE_HOME", control_.directory.c_str(), 1);
     const Status served = control_.serve();
     ASSERT_TRUE(served) << served.error().message;
   }

@@ -311,7 +311,6 @@ class FolderWatch {
 
   Status remember(bool durable) {
     const std::string lines = files_.take_lines();
-    if (lines.empty()) return {};
     return state_.append(lines, durable, [this] { return files_.all_lines(); });
   }
 

@@ -98,7 +98,10 @@ Result<int> follow_session(const Context& context, api::Client& client, const st
   if (options.lists != nullptr && succeeded)
     exit_code = tell_lists(environment, client, *options.lists, *session, &object);
   exit_code = tell_left_out(options.left_out, exit_code, &object);
-  context.print(object, succeeded ? summary_text(*session) : "");
+  const bool list_has_stdout = options.lists != nullptr && options.lists->to_stdout();
+  const std::string summary = succeeded ? summary_text(*session) : "";
+  if (list_has_stdout) environment.err << summary << std::flush;
+  context.print(object, list_has_stdout ? "" : summary);
   if (!api::stands_still(*session)) {
     environment.err << fmt::format("sluice: session {} has not ended within {} s ({})\n", printable(id),
                                    *options.timeout_s, api::state_name(*session));

@@ -101,27 +101,39 @@ Result<int> export_session(const Context& context, const MoveFlags& flags) {
   const auto known = (*client)->show(flags.id);
   if (!known) return known.error();
   const std::string name = flags.file.empty() ? known->id() + ".session" : flags.file;
-  const std::filesystem::path path = context.environment.working_directory / name;
+  const bool to_stdout = is_standard(flags.file);
+  const std::filesystem::path path =
+      to_stdout ? std::filesystem::path(name) : context.environment.working_directory / name;
   BundleFile file(path);
-  if (const Status opened = file.open(); !opened) return opened.error();
+  const Status ready = to_stdout ? context.check_stdout_is_free("-") : file.open();
+  if (!ready) return ready.error();
   api::ExportRequest request;
   request.set_id(known->id());
   request.set_to(flags.to);
   request.set_within_s(flags.within_s);
   const auto bundle = (*client)->export_session(request);
   if (!bundle) return bundle.error();
+  const std::string done =
+      fmt::format("session {} has ended here: at {} run 'sluice session import' with {}\n",
+                  printable(known->id()), printable(flags.to), printable(path.string()));
+  if (to_stdout) {
+    context.environment.out << *bundle << std::flush;
+    context.environment.err << done;
+    return 0;
+  }
   if (const Status written = file.write(*bundle); !written) return written.error();
-  context.print(api::export_json(known->id(), flags.to, path.string(), bundle->size()),
-                fmt::format("session {} has ended here: at {} run 'sluice session import' with {}\n",
-                            printable(known->id()), printable(flags.to), printable(path.string())));
+  context.print(api::export_json(known->id(), flags.to, path.string(), bundle->size()), done);
   return 0;
 }
 
 Result<int> import_session(const Context& context, const MoveFlags& flags) {
-  std::ifstream in(context.environment.working_directory / flags.file, std::ios::binary);
+  std::ifstream file;
+  if (!is_standard(flags.file))
+    file.open(context.environment.working_directory / flags.file, std::ios::binary);
+  std::istream& in = is_standard(flags.file) ? context.environment.in : file;
   std::stringstream bytes;
   bytes << in.rdbuf();
-  if (!in.is_open() || in.bad())
+  if (!in || in.bad())
     return Error{ErrorCode::kUsage,
                  fmt::format("{}: cannot be read: {}", printable(flags.file), std::strerror(errno))};
   auto client = connect_to_node(context.node_directory());
@@ -149,7 +161,9 @@ void add_move_commands(CLI::App& session, Context& context) {
   exporting->add_option("id", out->id, "Session, as 'sluice session list' shows it")
       ->required()
       ->type_name("ID");
-  exporting->add_option("file", out->file, "Where to put what the other node needs (ID.session)")
+  exporting
+      ->add_option("file", out->file,
+                   "Where to put what the other node needs (ID.session); - is the standard output")
       ->type_name("FILE");
   exporting->add_option("--to", out->to, "The node that goes on with it; it alone may")->type_name("NODE");
   exporting->add_option("--within", out->within_s, "By then the other node has begun, in seconds (a day)")
@@ -161,7 +175,7 @@ void add_move_commands(CLI::App& session, Context& context) {
   auto in = std::make_shared<MoveFlags>();
   CLI::App* const importing =
       session.add_subcommand("import", "Go on with a session that another node has exported to this one");
-  importing->add_option("file", in->file, "What 'sluice session export' wrote there")
+  importing->add_option("file", in->file, "What 'sluice session export' wrote there; - is the standard input")
       ->required()
       ->type_name("FILE");
   run(importing, in, import_session);

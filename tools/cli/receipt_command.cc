@@ -35,7 +35,7 @@ Result<std::string> contents(std::istream& in, const std::string& name) {
 }
 
 Result<std::string> text_at(const Environment& environment, const std::string& name) {
-  if (name == "-") return contents(environment.in, name);
+  if (is_standard(name)) return contents(environment.in, name);
   std::ifstream file(environment.working_directory / name, std::ios::binary);
   if (!file) return Error{ErrorCode::kUsage, printable(name) + ": cannot be opened; check the name"};
   return contents(file, name);

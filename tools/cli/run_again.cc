@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "tools/cli/format.h"
+#include "tools/cli/run_memory.h"
 #include "tools/cli/when.h"
 #include "tools/unattended/words.h"
 
@@ -119,9 +120,10 @@ Gate::~Gate() {
   if (keeper_.joinable()) keeper_.join();
 }
 
-void Gate::use(std::shared_ptr<api::Client> client) {
+void Gate::use(std::shared_ptr<api::Client> client, std::shared_ptr<RunMemory> memory) {
   const std::lock_guard lock(mutex_);
   client_ = std::move(client);
+  if (memory != nullptr) memory_ = std::move(memory);
 }
 
 bool Gate::is_open() const { return !times_.window || times_.window->contains(second_of_today()); }
@@ -146,10 +148,12 @@ void Gate::hold_or_let_go() {
   const bool open = is_open();
   std::map<std::string, bool> running;
   std::shared_ptr<api::Client> client;
+  std::shared_ptr<RunMemory> memory;
   {
     const std::lock_guard lock(mutex_);
     running = running_;
     client = client_;
+    memory = memory_;
   }
   if (open != std::exchange(was_open_, open) && !running.empty())
     say(fmt::format("{} the window {}: what runs is {}", open ? "within" : "outside", times_.window_text,
@@ -157,6 +161,7 @@ void Gate::hold_or_let_go() {
   for (const auto& [id, held] : running) {
     if (client == nullptr || held != open) continue;
     const bool done = static_cast<bool>(open ? client->go_on(id) : client->pause(id));
+    if (done && memory != nullptr) memory->hold(id, !open);
     const std::lock_guard lock(mutex_);
     if (done && running_.contains(id)) running_[id] = !open;
   }

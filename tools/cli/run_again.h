@@ -20,6 +20,8 @@
 
 namespace sluice::cli {
 
+class RunMemory;
+
 struct RunTimes {
   uint32_t retry = 0;      // so often more
   std::string not_before;  // as it was given; empty: at once
@@ -45,7 +47,8 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  void use(std::shared_ptr<api::Client> client);  // of what runs
+  // Of what runs. The memory hears of what is held up; none: as before.
+  void use(std::shared_ptr<api::Client> client, std::shared_ptr<RunMemory> memory = nullptr);
 
   // These return false if the command was interrupted.
   bool wait_until_open();
@@ -63,6 +66,7 @@ class Gate {
   std::mutex mutex_;
   std::condition_variable leaving_changed_;
   std::shared_ptr<api::Client> client_;
+  std::shared_ptr<RunMemory> memory_;
   std::map<std::string, bool> running_;  // by session: whether it is held up
   bool was_open_ = true;
   bool leaving_ = false;

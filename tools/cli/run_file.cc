@@ -10,6 +10,7 @@
 
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/toml_text.h"
+#include "tools/cli/app.h"
 #include "tools/cli/format.h"
 #include "tools/cli/shell.h"
 
@@ -115,6 +116,7 @@ class Reader {
         if (Status status = read_time(key, node, &file.times); !status) return status.error();
       } else if (key == "options" && node.is_table()) {
         defaults = node.as_table();
+        if (Status status = check_defaults(*defaults); !status) return status.error();
       } else if ((key == "send" || key == "get") && node.is_array_of_tables()) {
         const Direction direction = key == "send" ? Direction::kSend : Direction::kGet;
         for (const toml::node& each : *node.as_array()) tables.emplace_back(each.as_table(), direction);
@@ -165,6 +167,17 @@ class Reader {
     }
     const Status set = set_run_time(key, value, times);
     return set ? Status() : Status(wrong(node, set.error().message));
+  }
+
+  // Also of what each transfer says otherwise.
+  Status check_defaults(const toml::table& defaults) const {
+    GivenOptions unused;
+    for (const auto& [key, node] : as_written(defaults)) {
+      if (key == "sources" || key == "to" || key == "from")
+        return wrong(*node, key + ": belongs to one transfer: write it beneath [[send]] or [[get]]");
+      if (Status status = add_option(key, *node, &unused); !status) return status;
+    }
+    return {};
   }
 
   // In the order of the file: that of rules counts.
@@ -274,12 +287,14 @@ class Reader {
       transfer.command += (&node == &from.front() ? " --from " : ",") + shell_word(node.text);
     }
     for (const std::string& word : words) transfer.command += " " + shell_word(word);
-    if (std::any_of(paths.begin(), paths.end(), [](const Path& p) { return p.text.starts_with('-'); }))
+    // On a command line "-" is the standard input; here it is a file.
+    const auto typed = [](const Path& path) { return is_standard(path.text) ? "./" + path.text : path.text; };
+    if (std::ranges::any_of(paths, [&](const Path& path) { return typed(path).starts_with('-'); }))
       transfer.command += " --";
     for (const Path& path : paths) {
       transfer.flags.paths.push_back(path.text);
       transfer.places.paths.push_back(path.place);
-      transfer.command += " " + shell_word(path.text);
+      transfer.command += " " + shell_word(typed(path));
     }
     return transfer;
   }

@@ -5,7 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <fstream>
+#include <sstream>
+#include <thread>
 
 #include "tools/cli/cli_fixture_for_test.h"
 #include "tools/cli/node_files.h"
@@ -124,6 +127,11 @@ TEST(RunFile, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(problem_of("[[send]]\nsources = \"a\"\nto = 5\n").find("f.toml:3: to: write a string"), 0U);
   EXPECT_EQ(problem_of(transfer + "\n# empty\nfiles_from = \"\"\n").find("f.toml:6: "), 0U);
   EXPECT_EQ(problem_of("[[send]\n").find("f.toml:1: not valid TOML"), 0U);
+  for (const std::string line : {"sources = 5", "sources = 'a'", "to = 'b:x'", "from = ['b']", "lane = 2"})
+    EXPECT_EQ(problem_of("[options]\n" + line + "\n" + transfer).find("f.toml:2: "), 0U) << line;
+  EXPECT_EQ(problem_of("[options]\nlanes = []\n" + transfer + "lanes = 2\n").find("f.toml:2: lanes: write"),
+            0U)
+      << "though the transfer says otherwise";
 }
 
 class RunCommandTest : public CliTest {
@@ -155,6 +163,22 @@ TEST_F(RunCommandTest, OnlyChecksIfAskedTo) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out, "sluice send a b:x\nsluice get b:y z\n");
   control_.on_io([&] { EXPECT_TRUE(control_.sessions.sessions.empty()); });
+}
+
+TEST_F(RunCommandTest, ADashIsAFileInTheFileAndTheFileItselfMayBeTheStandardInput) {
+  const std::string dashes = "[[send]]\nsources = ['-', '-x']\nto = 'b:y/'\n";
+  EXPECT_EQ(run_text(dashes, {"--check"}).out, "sluice send -- ./- -x b:y/\n");
+  for (const char* option : {"files_from", "manifest", "write_manifest"}) {
+    const Outcome refused =
+        run_text("[[send]]\nsources = 'a/'\nto = 'b:y/'\n" + std::string(option) + " = '-'\n");
+    expect_one_line_error(refused, ErrorCode::kConfiguration);
+    EXPECT_EQ(refused.err.find("sluice: f.toml:4: --"), 0U) << refused.err;
+  }
+  std::istringstream in(dashes);
+  std::ostringstream out, err;
+  Environment environment{.out = out, .err = err, .working_directory = control_.directory, .in = in};
+  EXPECT_EQ(run({"run", "-", "--check"}, environment), 0) << err.str();
+  EXPECT_EQ(out.str(), "sluice send -- ./- -x b:y/\n");
 }
 
 TEST_F(RunCommandTest, WhatIsWrongWithOneTransferIsToldBeforeAnyBegins) {
@@ -249,6 +273,55 @@ TEST_F(CliTest, ARunTriesAgainWhatMayEndOtherwiseLater) {
   EXPECT_EQ(outcome.exit_code, 9) << outcome.err;
   control_.on_io(
       [this] { EXPECT_EQ(control_.sessions.sessions.size(), 3U) << "it will be there later as well"; });
+}
+
+// The node's sessions outlive the command, whatever has become of that.
+TEST_F(RunCommandTest, ANextRunFollowsTheSessionThatAnEarlierOneLeft) {
+  const std::string text = "[[send]]\nsources = 'a'\nto = 'b:x'\n[[get]]\nsources = 'b:y'\nto = 'z'\n";
+  sessions_are(api::Session::PAUSED, ErrorCode::kNoSpace, "full");
+  EXPECT_EQ(run_text(text, {"-q"}).exit_code, 10);
+  std::thread ends([this] {
+    const auto goes_on = [](const auto& one) { return one.second.state() == api::Session::TRANSFERRING; };
+    const auto end_them = [&] {
+      auto& sessions = control_.sessions.sessions;
+      const bool continued = std::ranges::all_of(sessions, goes_on);
+      for (auto& [id, session] : sessions) {
+        if (!continued) continue;
+        session.set_state(api::Session::SUCCEEDED);
+        session.set_error_code(0);
+      }
+      return continued;
+    };
+    while (!control_.on_io(end_them)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  });
+  const Outcome next = run_in(control_.directory, {"run", "./f.toml", "-q", "--json"});
+  ends.join();
+  EXPECT_EQ(next.exit_code, 0) << next.err;
+  EXPECT_EQ(next.json()["followed"].size(), 2U);
+  EXPECT_EQ(next.json()["sessions"].size(), 2U);
+  for (const char* line :
+       {"f.toml:1: session ", "f.toml:4: session s2, which an earlier run began, was held up by an error"})
+    EXPECT_NE(next.err.find(line), std::string::npos) << next.err;
+  control_.on_io(
+      [this] { EXPECT_EQ(control_.sessions.sessions.size(), 2U) << "none was begun beside them"; });
+}
+
+TEST_F(RunCommandTest, ASessionOfSomethingElseIsNotFollowed) {
+  sessions_are(api::Session::PAUSED, ErrorCode::kNoSpace, "full");
+  const std::string twice = "[[send]]\nsources = 'a'\nto = 'b:null:'\n";
+  EXPECT_EQ(run_text(twice, {"-q"}).exit_code, 10);
+  sessions_are(api::Session::SUCCEEDED);
+  size_t sessions = 1;
+  for (const std::string other :
+       {"[[send]]\nsources = 'a'\nto = 'b:other'\n", "[[send]]\nsources = 'b'\nto = 'b:null:'\n",
+        "[options]\nrate = '1G'\n[[send]]\nsources = 'a'\nto = 'b:null:'\n"}) {
+    EXPECT_EQ(run_text(other, {"-q"}).exit_code, 0) << other;
+    control_.on_io([&] { EXPECT_EQ(control_.sessions.sessions.size(), ++sessions) << other; });
+  }
+  std::ofstream(control_.directory / "f.toml") << twice;
+  std::filesystem::create_directory(control_.directory / "elsewhere");
+  EXPECT_EQ(run_in(control_.directory / "elsewhere", {"run", "-q", "../f.toml"}).exit_code, 0);
+  control_.on_io([&] { EXPECT_EQ(control_.sessions.sessions.size(), ++sessions) << "another 'a'"; });
 }
 
 // Whichever of them is over first.

@@ -200,8 +200,9 @@ class Exec {
     const bool decisive = telling_.decisive() || begun_;
     std::string lines = telling_.take_lines();
     if (std::exchange(begun_, false)) lines.insert(0, kBegun);
-    if (lines.empty() || !state_) return {};
-    return state_->append(lines, decisive, [this] { return kBegun + telling_.all_lines(); });
+    if (!state_) return {};
+    return state_->append(lines, decisive,
+                          [this] { return (first_start_ ? "" : kBegun) + telling_.all_lines(); });
   }
 
   api::Client* client() {

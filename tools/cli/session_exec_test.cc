@@ -150,6 +150,36 @@ TEST_F(ExecTest, AStateFileIsHeldByOneAndLosesOnlyWhatWasCutOff) {
   EXPECT_EQ(StateFile::open(path, any)->text(), "all\nthree\n");
 }
 
+TEST_F(ExecTest, AStateThatIsRemovedIsWrittenAnewAndAnotherInItsPlaceEndsTheCommand) {
+  const std::filesystem::path path = control_.directory / "state";
+  const auto all = [] { return std::string("all\n"); };
+  const StateFile::IsFirst any = [](std::string_view) { return true; };
+  const auto text = [&path] {
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  Result<StateFile> state = StateFile::open(path, any);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_TRUE(state->append("one\n", true, all));
+  for (const char* lines : {"", "two\n"}) {
+    std::filesystem::remove(path);
+    std::filesystem::remove(path.string() + ".lock");
+    EXPECT_TRUE(state->append(lines, true, all));
+    EXPECT_EQ(text(), "all\n") << "which has those lines as well";
+    EXPECT_FALSE(StateFile::open(path, any)) << "it is held as before";
+  }
+  EXPECT_TRUE(state->append("three\n", true, all));
+  EXPECT_EQ(text(), "all\nthree\n");
+  std::filesystem::remove(path);
+  std::ofstream(path) << "another\n";
+  for (const char* lines : {"", "four\n"}) {
+    const Status status = state->append(lines, true, all);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::kConfiguration);
+    EXPECT_EQ(text(), "another\n");
+  }
+}
+
 TEST_F(ExecTest, AFileThatIsNoStateIsRefusedAndNobodyIsTold) {
   sessions_are(api::Session::SUCCEEDED);
   ASSERT_EQ(sluice({"send", "-q", "a", "b:x"}).exit_code, 0);

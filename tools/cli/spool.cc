@@ -34,8 +34,6 @@ Error cannot(const std::filesystem::path& path, const char* what) {
 
 }  // namespace
 
-bool is_stdin(const std::string& source) { return source == "-"; }
-
 Spool::Spool(Spool&& other) noexcept : file_(std::exchange(other.file_, {})) {}
 
 Spool::~Spool() {

@@ -12,9 +12,6 @@ namespace sluice::cli {
 
 class Canceller;
 
-// "-" alone: "./-" is a file of that name.
-bool is_stdin(const std::string& source);
-
 // A directory with one file in it, which goes with this object unless it was let go of.
 class Spool {
  public:

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -31,6 +32,20 @@ Error cannot_remember(const std::filesystem::path& path, const char* what) {
                   what, printable(path.string()), std::strerror(errno))};
 }
 
+enum class Stands : uint8_t { kInItsPlace, kNowhere, kReplaced };
+
+// What cannot be looked at stands.
+Stands how_it_stands(const std::filesystem::path& path, const UniqueFd& open_file) {
+  struct stat at {};
+  struct stat its {};
+  if (::lstat(path.c_str(), &at) != 0)
+    return errno == ENOENT || errno == ENOTDIR ? Stands::kNowhere : Stands::kInItsPlace;
+  if (::fstat(open_file.get(), &its) != 0) return Stands::kInItsPlace;
+  return at.st_dev == its.st_dev && at.st_ino == its.st_ino ? Stands::kInItsPlace : Stands::kReplaced;
+}
+
+std::filesystem::path lock_of(const std::filesystem::path& file) { return file.string() + ".lock"; }
+
 std::string text_of(std::ifstream& in) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
@@ -54,16 +69,9 @@ Result<StateFile> StateFile::open(const std::filesystem::path& file, const IsFir
     if (Status state_there = check_state(file, text_of(before), is_first); !state_there)
       return state_there.error();
   }
-  const std::filesystem::path lock = file.string() + ".lock";
-  state.lock_.reset(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!state.lock_) return cannot_remember(lock, "open");
-  if (::flock(state.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return cannot_remember(lock, "lock");
-    return Error{ErrorCode::kConfiguration,
-                 printable(file.string()) +
-                     ": another process of this command holds it; end that one, or name "
-                     "another file with --state"};
-  }
+  Result<UniqueFd> lock = take_lock(file);
+  if (!lock) return lock.error();
+  state.lock_ = std::move(*lock);
   state.fd_.reset(::open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!state.fd_) return cannot_remember(file, "open");
   std::ifstream in(file, std::ios::binary);
@@ -79,7 +87,33 @@ Result<StateFile> StateFile::open(const std::filesystem::path& file, const IsFir
   return state;
 }
 
+Result<UniqueFd> StateFile::take_lock(const std::filesystem::path& file) {
+  const std::filesystem::path path = lock_of(file);
+  UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) return cannot_remember(path, "open");
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return cannot_remember(path, "lock");
+  return Error{ErrorCode::kConfiguration,
+               printable(file.string()) +
+                   ": another process of this command holds it; end that one, or name "
+                   "another file with --state"};
+}
+
 Status StateFile::append(std::string_view lines, bool durable, const std::function<std::string()>& all) {
+  const Stands stands = how_it_stands(file_, fd_);
+  if (stands == Stands::kReplaced)
+    return Error{
+        ErrorCode::kConfiguration,
+        printable(file_.string()) +
+            ": another file has taken its place while this command used it; put the one before back, or "
+            "start the command again if this one is to count"};
+  if (how_it_stands(lock_of(file_), lock_) != Stands::kInItsPlace) {
+    Result<UniqueFd> lock = take_lock(file_);
+    if (!lock) return lock.error();
+    lock_ = std::move(*lock);
+  }
+  if (stands == Stands::kNowhere) return replace(all());
+  if (lines.empty()) return {};
   if (bytes_ + lines.size() > 2 * bytes_least_ + kSpareBytes) return replace(all());
   const bool written = base::write_all(fd_.get(), lines.data(), lines.size());
   if (!written || (durable && ::fdatasync(fd_.get()) != 0)) {

@@ -2,7 +2,9 @@
 // written anew, in one step, when most of them are of the past.
 //
 // One process at a time holds it. What stands behind its last newline was cut off by a crash, and is left
-// out. A file that is no state is refused, and stays as it is.
+// out. A file that is no state is refused, and stays as it is. A state that was removed while it is open is
+// written anew from what the command knows, which is all of it; another file that has taken its place is
+// somebody's, and ends the command.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,10 +31,13 @@ class StateFile {
   bool fresh() const { return text_.empty(); }
   const std::filesystem::path& path() const { return file_; }
 
-  // `durable`: it is on the disk when this returns. Now and then the file is replaced by `all()`. kStorage.
+  // `durable`: it is on the disk when this returns. Now and then, and where the file was removed, it is
+  // replaced by `all()`. Without lines it only looks after the file. kStorage, kNoSpace; kConfiguration:
+  // another file has taken its place, or another process its lock.
   Status append(std::string_view lines, bool durable, const std::function<std::string()>& all);
 
  private:
+  static Result<UniqueFd> take_lock(const std::filesystem::path& file);
   Status replace(const std::string& text);
 
   std::filesystem::path file_;

@@ -31,12 +31,13 @@ constexpr size_t kProblemsShown = 1000;
 class Sync {
  public:
   Sync(Environment& environment, std::shared_ptr<api::Client> client, Canceller& canceller,
-       const TransferFlags& flags, const api::TransferRequest& request)
+       const TransferFlags& flags, const api::TransferRequest& request, SessionBegan began)
       : environment_(environment),
         client_(std::move(client)),
         canceller_(canceller),
         flags_(flags),
         request_(request),
+        began_(std::move(began)),
         sides_(request),
         plan_(flags.removes) {}
 
@@ -146,6 +147,7 @@ class Sync {
     if (canceller_.interrupted()) return fail(Error{ErrorCode::kCancelled, "interrupted"});
     const Result<std::string> id = client_->begin(sides_.request_of(request_, names));
     if (!id) return fail(id.error());
+    if (began_) began_(*id);
     canceller_.started(client_, *id);
     FollowOptions options;
     options.quiet = flags_.quiet;
@@ -372,6 +374,7 @@ class Sync {
   Canceller& canceller_;
   const TransferFlags& flags_;
   const api::TransferRequest& request_;
+  const SessionBegan began_;
   const Sides sides_;
   SyncPlan plan_;
   api::CompareTotals totals_;
@@ -389,8 +392,8 @@ class Sync {
 
 Result<SyncOutcome> sync_directory(Environment& environment, const std::shared_ptr<api::Client>& client,
                                    Canceller& canceller, const TransferFlags& flags,
-                                   const api::TransferRequest& request) {
-  return Sync(environment, client, canceller, flags, request).perform();
+                                   const api::TransferRequest& request, SessionBegan began) {
+  return Sync(environment, client, canceller, flags, request, std::move(began)).perform();
 }
 
 }  // namespace sluice::cli

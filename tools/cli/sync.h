@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,9 +24,11 @@ struct SyncOutcome {
   std::vector<api::Session> ended = {};  // of the sessions that it made; without their files
 };
 
+using SessionBegan = std::function<void(const std::string& id)>;
+
 // Shows progress, and what went wrong, on stderr. An error: nothing was sent.
 Result<SyncOutcome> sync_directory(Environment& environment, const std::shared_ptr<api::Client>& client,
                                    Canceller& canceller, const TransferFlags& flags,
-                                   const api::TransferRequest& request);
+                                   const api::TransferRequest& request, SessionBegan began = {});
 
 }  // namespace sluice::cli

@@ -87,7 +87,7 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
   if (!connected) return connected.error();
   const std::shared_ptr<api::Client> client = std::move(*connected);
   const bool from_stdin =
-      direction == Direction::kSend && flags.paths.size() == 2 && is_stdin(flags.paths[0]);
+      direction == Direction::kSend && flags.paths.size() == 2 && is_standard(flags.paths[0]);
   if (flags.sync && !from_stdin) return sync(context, client, canceller, flags, *request);
   auto left_out = replace_patterns(*client, flags, *request, context.environment.err);
   if (!left_out) return left_out.error();

@@ -19,6 +19,7 @@
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/options/options.h"
+#include "tools/cli/app.h"
 #include "tools/cli/format.h"
 #include "tools/cli/target.h"
 #include "tools/cli/teller.h"
@@ -134,7 +135,7 @@ Result<std::string> read_bounded(std::istream& in, const std::string& shown) {
 Status read_list(const TransferFlags& flags, const std::filesystem::path& working_directory,
                  std::istream* input, api::TransferOptions& options) {
   if (flags.files_from.empty()) return {};
-  const bool standard = flags.files_from == "-";
+  const bool standard = is_standard(flags.files_from);
   if (standard && input == nullptr)
     return Error{ErrorCode::kUsage, "--files-from -: stdin is not read here; name a file"};
   std::ifstream file;
@@ -263,7 +264,7 @@ Status check_notify(const TransferFlags& flags) {
 }
 
 // A command that sees the end writes a list, and compares; a sync is several sessions.
-Status check_lists(const TransferFlags& flags) {
+Status check_lists(const TransferFlags& flags, bool standard) {
   const auto wrong = [](const std::string& what) { return Error{ErrorCode::kUsage, what}; };
   const bool lists = !flags.manifest.empty() || !flags.write_manifest.empty();
   if (flags.sync && (lists || !flags.digest.empty()))
@@ -271,6 +272,10 @@ Status check_lists(const TransferFlags& flags) {
         "--digest, --manifest, --write-manifest: not with --sync; 'sluice verify' reads what stands there");
   if (flags.detach && lists)
     return wrong("--manifest and --write-manifest: not with --detach, which leaves before the end");
+  if (!standard && is_standard(flags.manifest))
+    return wrong("--manifest -: stdin is not read here; name a file");
+  if (!standard && is_standard(flags.write_manifest))
+    return wrong("--write-manifest -: the standard output is no list's here; name a file");
   return {};
 }
 
@@ -293,7 +298,7 @@ Result<api::TransferRequest> transfer_request(Direction direction, const Transfe
                                               std::istream* input, const KnowsNode& knows) {
   const bool sends = direction == Direction::kSend;
   if (const Status possible = check_notify(flags); !possible) return possible.error();
-  if (const Status possible = check_lists(flags); !possible) return possible.error();
+  if (const Status possible = check_lists(flags, input != nullptr); !possible) return possible.error();
   const auto between = knows ? two_nodes(flags.paths, sends, knows, working_directory)
                              : Result<std::optional<api::SendRequest>>(std::nullopt);
   if (!between) return between.error();

@@ -88,8 +88,8 @@ Result<TransferLists> TransferLists::of(const TransferFlags& flags, const Contex
   const std::vector<std::string> sources =
       std::visit([](const auto& each) { return sources_of(each); }, *request);
   if (!flags.manifest.empty()) {
-    const bool standard = flags.manifest == "-";
-    if (standard && (input == nullptr || flags.files_from == "-" || is_stdin(flags.paths.front())))
+    const bool standard = is_standard(flags.manifest);
+    if (standard && (input == nullptr || flags.files_from == "-" || is_standard(flags.paths.front())))
       return Error{ErrorCode::kUsage, "--manifest -: stdin is not read here; name a file"};
     std::ifstream file;
     if (!standard) {
@@ -107,6 +107,11 @@ Result<TransferLists> TransferLists::of(const TransferFlags& flags, const Contex
   }
   if (!flags.write_manifest.empty()) {
     lists.write_.list = environment.working_directory / flags.write_manifest;
+    if (is_standard(flags.write_manifest)) {
+      if (Status free = context.check_stdout_is_free("--write-manifest -"); !free) return free.error();
+      lists.write_.list = flags.write_manifest;
+      lists.write_.out = &environment.out;
+    }
     lists.write_.kinds = digests::kinds_of(options->digests());
     lists.write_.replace = flags.overwrite_given();
     lists.write_.format = lists.write_.kinds.size() > 1 ? manifest::Format::kTag : manifest::Format::kSum;

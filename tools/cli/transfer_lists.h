@@ -29,6 +29,7 @@ class TransferLists {
   // can have them. kUsage.
   Status check_names(const Context& context, api::Client& client, const api::TransferRequest& request) const;
 
+  bool to_stdout() const { return write_.out != nullptr; }
   bool any() const { return checks_ || !write_.list.empty(); }
   struct Outcome {
     api::Json object;   // of --json

@@ -50,6 +50,19 @@ class TransferListsTest : public CliTest {
   }
 };
 
+TEST_F(TransferListsTest, ADashIsTheStandardOutputWhichTheListHasAlone) {
+  arrived({{"run/a", 'a'}});
+  const Outcome outcome = send({"--write-manifest", "-"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, sha256('a') + "  run/a\n");
+  EXPECT_NE(outcome.err.find("bytes (100 B) in"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists("-"));
+  const Outcome json = send({"--write-manifest", "-", "--json"});
+  EXPECT_EQ(json.exit_code, static_cast<int>(ErrorCode::kUsage));
+  EXPECT_EQ(json.json()["schema"], "sluice.error.v1");
+  EXPECT_FALSE(sent()) << "nothing was begun";
+}
+
 TEST_F(TransferListsTest, NamesBeginInTheDirectoryThatIsSentOrBesideItOrAreAbsolute) {
   arrived({{"run/a", 'a'}, {"run/b", 'b'}, {"run/c", 'c'}});
   const std::string file =

@@ -147,6 +147,7 @@ class AtRest {
  public:
   AtRest(const Context& context, const VerifyFlags& flags)
       : context_(context),
+        flags_(flags),
         interrupt_([this] { pace.stop.store(true); }, static_cast<int>(ErrorCode::kCancelled)),
         line_(context.environment, context.environment.err_is_terminal && !flags.quiet, pace, output_) {}
 
@@ -157,9 +158,10 @@ class AtRest {
       return;
     }
     if (context_.environment.err_is_terminal) context_.environment.err << "\r\x1b[K" << std::flush;
-    context_.environment.out << fmt::format("{}: {}: {}\n", printable(finding.name),
-                                            manifest::name_of(finding.problem), printable(finding.reason))
-                             << std::flush;
+    (is_standard(flags_.write) ? context_.environment.err : context_.environment.out)
+        << fmt::format("{}: {}: {}\n", printable(finding.name), manifest::name_of(finding.problem),
+                       printable(finding.reason))
+        << std::flush;
   }
 
   manifest::Pace pace;
@@ -167,6 +169,7 @@ class AtRest {
 
  private:
   const Context& context_;
+  const VerifyFlags& flags_;
   std::mutex output_;
   const Interrupt interrupt_;
   const PaceLine line_;
@@ -248,14 +251,14 @@ Result<int> check_against(const Context& context, const VerifyFlags& flags) {
     options.kind = kinds->front();
   }
   std::ifstream file;
-  if (flags.against != "-") {
+  if (!is_standard(flags.against)) {
     file.open(in_here(flags.against), std::ios::binary);
     struct stat info {};
     if (!file || ::stat(in_here(flags.against).c_str(), &info) != 0)
       return Error{ErrorCode::kUsage, printable(flags.against) + ": cannot be opened; check the name"};
     options.list_file = {info.st_dev, info.st_ino};
   }
-  std::istream& list = flags.against == "-" ? context.environment.in : file;
+  std::istream& list = is_standard(flags.against) ? context.environment.in : file;
   std::optional<Result<manifest::Counts>> counts;
   api::Json findings;
   uint64_t bytes = 0;
@@ -276,10 +279,12 @@ Result<int> check_against(const Context& context, const VerifyFlags& flags) {
 
 Result<manifest::WriteOptions> write_options(const Context& context, const VerifyFlags& flags) {
   const std::filesystem::path& here = context.environment.working_directory;
-  manifest::WriteOptions options{.path = here / flags.what,
-                                 .list = here / flags.write,
-                                 .jobs = jobs_of(flags),
-                                 .replace = flags.overwrite};
+  manifest::WriteOptions options{
+      .path = here / flags.what,
+      .list = is_standard(flags.write) ? std::filesystem::path("-") : here / flags.write,
+      .out = is_standard(flags.write) ? &context.environment.out : nullptr,
+      .jobs = jobs_of(flags),
+      .replace = flags.overwrite};
   const auto kinds = manifest::kinds_to_write(flags.digests, flags.write);
   if (!kinds) return kinds.error();
   options.kinds = *kinds;
@@ -291,6 +296,9 @@ Result<manifest::WriteOptions> write_options(const Context& context, const Verif
 Result<int> write_manifest(const Context& context, const VerifyFlags& flags) {
   const Result<manifest::WriteOptions> options = write_options(context, flags);
   if (!options) return options.error();
+  const bool to_stdout = options->out != nullptr;
+  if (const Status possible = context.check_stdout_is_free("--write-manifest -"); to_stdout && !possible)
+    return possible.error();
   std::optional<Result<manifest::Written>> written;
   api::Json findings;
   uint64_t bytes = 0;
@@ -306,6 +314,7 @@ Result<int> write_manifest(const Context& context, const VerifyFlags& flags) {
   std::string text = counted(result.files, "file") + ", " + format_bytes(bytes) + " read";
   if (result.others != 0)
     text += fmt::format("; left out: {} without bytes, such as links", counted(result.others, "name"));
+  if (to_stdout) context.environment.err << text << "\n";
   context.print({{"schema", "sluice.manifest.v1"},
                  {"path", flags.what},
                  {"manifest", flags.write},
@@ -316,7 +325,7 @@ Result<int> write_manifest(const Context& context, const VerifyFlags& flags) {
                  {"bytes_read", bytes},
                  {"interrupted", result.interrupted},
                  {"problems", std::move(findings)}},
-                text + "\n");
+                to_stdout ? "" : text + "\n");
   if (result.interrupted) return interrupted(context, "no list was written");
   if (result.unreadable == 0) return 0;
   context.environment.err << "sluice: no list was written, since files could not be read: see above\n";
@@ -339,7 +348,9 @@ void add_list_options(CLI::App& command, VerifyFlags& flags) {
                       "hashdeep; - for the standard input")
           ->type_name("FILE");
   CLI::Option* const write =
-      command.add_option("--write-manifest", flags.write, "Write a list of the files of PATH instead")
+      command
+          .add_option("--write-manifest", flags.write,
+                      "Write a list of the files of PATH instead; - to the standard output")
           ->type_name("FILE")
           ->excludes(against);
   command

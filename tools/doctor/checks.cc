@@ -107,6 +107,17 @@ void check_daemons(const Facts& facts, std::vector<Finding>& out) {
   if (!daemon.problem.empty())
     return warn(out, "control", daemon.problem, fmt::format("sluice-control --node {}", facts.directory));
   pass(out, "control", "it runs, version " + daemon.version);
+  if (daemon.journal_lost) {
+    fail(out, "journal",
+         fmt::format(
+             "{} is not the journal that sluice-control has open: that was removed, moved or replaced, and "
+             "what it says is lost when sluice-control ends",
+             facts.node->journal().string()),
+         "put it back if it was moved; otherwise let the sessions end ('sluice session list'), then start "
+         "sluice-control again; docs/RUNBOOK.md, \"Disaster\"");
+  } else {
+    pass(out, "journal", facts.node->journal().string() + " is in its place");
+  }
   if (daemon.attached) {
     pass(out, "dataplane", "it is attached");
   } else {

@@ -311,6 +311,9 @@ TEST(Doctor, FindsDaemonsThatDoNotRunOrAreOfAnotherVersion) {
   facts.daemon.fallback_for.clear();
   facts.node->fallback = "udp";
   EXPECT_EQ(found(facts, "fallback").level, Level::kPass);
+  EXPECT_EQ(found(facts, "journal").level, Level::kPass);
+  facts.daemon.journal_lost = true;
+  expect(facts, "journal", Level::kFail, "put it back");
   facts.daemon.version = "0";
   expect(facts, "version", Level::kWarn, "restart");
   facts.daemon.problem = "sluice-control does not run";

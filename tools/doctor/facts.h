@@ -100,6 +100,7 @@ struct DaemonFacts {
   bool hugepages = false;
   std::string fallback_for;  // the device that is gone, while sockets carry the data; else empty
   std::string fallback_reason;
+  bool journal_lost = false;  // the journal in its place, if there is one, is not the one that it writes to
 };
 
 struct PeerFacts {

@@ -1,10 +1,12 @@
 // The daemons of a node as the kernel sees them, and who asks.
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -45,6 +47,16 @@ uint64_t limit_in(const std::string& line, std::string_view name) {
   return value;
 }
 
+// What cannot be looked at may be open. A sluice-control that runs holds SQLite's locks on its journal.
+bool is_open_journal(const fs::path& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!file) return errno != ENOENT && errno != ENOTDIR;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return ::fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
 std::string user_name(uid_t uid) {
   const std::optional<Account> account = account_of(uid);
   return account ? account->name : std::to_string(uid);
@@ -70,6 +82,7 @@ void gather_processes(const config::Node& node, Facts* facts) {
     facts->control_process = gather_process("sluice-control", listener_of(socket, SOCK_STREAM), "/");
     if (facts->control_process) break;
   }
+  facts->daemon.journal_lost = facts->daemon.problem.empty() && !is_open_journal(node.journal());
   if (!facts->daemon.attached) return;
   facts->dataplane_process =
       gather_process("sluice-dataplane", listener_of(node.dataplane_socket(), SOCK_SEQPACKET), "/");

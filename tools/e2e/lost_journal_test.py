@@ -77,3 +77,26 @@ def test_a_destination_that_lost_its_journal_gets_the_tree_anew(pair):
         path.name: path.read_bytes() for path in tree.iterdir()}  # fmt: skip
     shutil.rmtree(tree)
     shutil.rmtree(there)
+
+
+def test_a_journal_that_is_moved_while_it_is_open_is_noticed_and_one_that_comes_back_too(pair):
+    node = pair.a
+    journal, aside = node.directory / "journal.sqlite", node.directory / "aside.sqlite"
+    was = "was removed, moved or replaced while it is open"
+
+    def checked():
+        return [(one["level"], one["remedy"]) for one in node.json("doctor")[1]["checks"] if one["check"] == "journal"]
+
+    assert checked() == [("pass", "")]
+    journal.rename(aside)
+    try:
+        wait_until(lambda: node.control.log_lines(was), 60, "the log has it")
+        ((level, remedy),) = checked()
+        assert level == "fail" and "put it back" in remedy
+        journal.write_bytes(aside.read_bytes())
+        assert checked()[0][0] == "fail", "another file of that name"
+    finally:
+        aside.rename(journal)
+    wait_until(lambda: node.control.log_lines("stands in its place again"), 60, "the log has that")
+    assert checked() == [("pass", "")]
+    assert len(node.control.log_lines(was)) == 1, "said once"

@@ -156,3 +156,15 @@ def test_what_is_wrong_with_the_question(tree, tmp_path):
         ended = sluice(*words)
         assert ended.returncode == code and ended.stderr.startswith(b"sluice: "), ended
         assert ended.stderr.count(b"\n") == 1
+
+
+def test_a_dash_is_the_standard_output_and_a_list_of_it_the_standard_input(tree, tmp_path):
+    written = sluice(tree, "--write-manifest", "-", cwd=tmp_path)
+    assert written.returncode == 0
+    assert written.stdout.count(b"\n") == len(FILES), "the list alone"
+    assert f"{len(FILES)} files".encode() in written.stderr
+    assert not (tmp_path / "-").exists()
+    checked = sluice(tree, "--against", "-", "--extra", input=written.stdout)
+    assert checked.returncode == 0, checked.stderr
+    refused = sluice(tree, "--write-manifest", "-", "--json")
+    assert (refused.returncode, refused.stdout.count(b"sluice.error.v1")) == (USAGE, 1)

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <ostream>
 #include <utility>
 
 #include "control/exports/beneath.h"
@@ -26,10 +27,10 @@ constexpr size_t kFilesAhead = 1024;
 constexpr size_t kFlushBytes = 1U << 18;
 constexpr mode_t kListMode = 0644;
 
-// A file beside `list`, which takes its name at the end, or goes.
+// A file beside `list`, which takes its name at the end, or goes; or what is kept for `out` until then.
 class NewFile {
  public:
-  explicit NewFile(std::filesystem::path list) : list_(std::move(list)) {}
+  NewFile(std::filesystem::path list, std::ostream* out) : list_(std::move(list)), out_(out) {}
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
   ~NewFile() {
@@ -38,6 +39,7 @@ class NewFile {
 
   // That there may be such a file: nothing is made.
   Status look(bool replace) {
+    if (out_ != nullptr) return {};
     const std::filesystem::path folder = folder_path();
     if (!exports::valid_file_name(list_.filename().string()))
       return Error{ErrorCode::kUsage, base::printable(list_.string()) + ": no name of a file"};
@@ -51,7 +53,7 @@ class NewFile {
     return replace ? Status() : exists();
   }
   Status open(bool replace) {
-    if (Status status = look(replace); !status) return status;
+    if (Status status = look(replace); !status || out_ != nullptr) return status;
     std::string name = (folder_path() / ("." + list_.filename().string() + ".XXXXXX")).string();
     fd_.reset(::mkostemp(name.data(), O_CLOEXEC));
     if (!fd_) return cannot("cannot be made");
@@ -64,9 +66,13 @@ class NewFile {
   int fd() const { return fd_.get(); }
   Status add(const std::string& text) {
     waiting_ += text;
-    return waiting_.size() < kFlushBytes ? Status() : flush();
+    return out_ != nullptr || waiting_.size() < kFlushBytes ? Status() : flush();
   }
   Status finish(bool replace) {
+    if (out_ != nullptr) {
+      *out_ << waiting_ << std::flush;
+      return {};
+    }
     if (Status status = flush(); !status) return status;
     if (::fsync(fd_.get()) != 0) return cannot("cannot be written");
     const std::string name = list_.filename().string();
@@ -95,6 +101,7 @@ class NewFile {
   }
 
   const std::filesystem::path list_;
+  std::ostream* const out_;
   UniqueFd folder_;
   UniqueFd fd_;
   std::string name_;
@@ -111,7 +118,7 @@ struct Measured {
 class ListWriter {
  public:
   ListWriter(const WriteOptions& options, Pace& pace, const OnFinding& on_finding)
-      : options_(options), pace_(pace), on_finding_(on_finding), file_(options.list) {}
+      : options_(options), pace_(pace), on_finding_(on_finding), file_(options.list, options.out) {}
 
   Result<Written> run() {
     if (Status status = check_format(options_.format, options_.kinds); !status) return status.error();
@@ -153,7 +160,7 @@ class ListWriter {
     }
     std::vector<FileId> without;
     if (const auto id = id_of(file_.fd())) without.push_back(*id);
-    const UniqueFd old(::open(options_.list.c_str(), O_PATH | O_CLOEXEC));
+    const UniqueFd old(options_.out != nullptr ? -1 : ::open(options_.list.c_str(), O_PATH | O_CLOEXEC));
     if (const auto id = old ? id_of(old.get()) : std::nullopt) without.push_back(*id);
     survey_.emplace(std::move(top), bag ? "data" : "", std::move(without),
                     [this](const std::string& name, const std::string& reason) { unreadable(name, reason); });
@@ -221,12 +228,14 @@ class ListWriter {
 
 }  // namespace
 
-Status check_place(const WriteOptions& options) { return NewFile(options.list).look(options.replace); }
+Status check_place(const WriteOptions& options) {
+  return NewFile(options.list, options.out).look(options.replace);
+}
 
 Status write_entries(const WriteOptions& options, std::vector<Entry> entries) {
   if (Status status = check_format(options.format, options.kinds); !status) return status;
   std::ranges::sort(entries, {}, &Entry::name);
-  NewFile file(options.list);
+  NewFile file(options.list, options.out);
   if (Status status = file.open(options.replace); !status) return status;
   if (Status status = file.add(head_of(options.format, options.kinds)); !status) return status;
   for (const Entry& entry : entries) {

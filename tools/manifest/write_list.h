@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <iosfwd>
 #include <vector>
 
 #include "tools/manifest/check.h"
@@ -15,6 +16,7 @@ namespace sluice::manifest {
 struct WriteOptions {
   std::filesystem::path path;  // a directory, or one file
   std::filesystem::path list;
+  std::ostream* out = nullptr;  // it goes there, once it is whole, in place of a file
   Format format = Format::kSum;
   std::vector<Kind> kinds;
   size_t jobs = 1;
