@@ -8,9 +8,10 @@
 namespace sluice::unattended {
 namespace {
 
+constexpr int32_t kDayS = 86'400;
+
 // "H:MM" or "H:MM:SS"; 24:00 is the end of the day.
 std::optional<int32_t> second_of(std::string_view text) {
-  constexpr int32_t kDayS = 86'400;
   int32_t sum_s = 0;
   int32_t unit_s = 3600;
   for (int part = 0; part < 3; ++part, unit_s /= 60) {
@@ -34,7 +35,9 @@ std::optional<Window> Window::parse(std::string_view text) {
   const auto from_s = second_of(text.substr(0, dash));
   const auto to_s = second_of(text.substr(dash + 1));
   if (!from_s || !to_s || *from_s == *to_s) return std::nullopt;
-  return Window{.from_s = *from_s, .to_s = *to_s};
+  const Window window{.from_s = *from_s % kDayS,
+                      .to_s = *to_s};  // a window that begins at 24:00 does at 0:00
+  return window.from_s == window.to_s ? std::nullopt : std::optional(window);
 }
 
 }  // namespace sluice::unattended

@@ -23,12 +23,16 @@ TEST(Window, MayGoOverMidnight) {
   ASSERT_TRUE(evening);
   EXPECT_TRUE(evening->contains(24 * kHourS - 1));
   EXPECT_FALSE(evening->contains(0));
+  const auto night = Window::parse("24:00-06:00");
+  ASSERT_TRUE(night);
+  EXPECT_TRUE(night->contains(0));
+  EXPECT_FALSE(night->contains(6 * kHourS));
 }
 
 TEST(Window, WhatIsNoneIsRefused) {
   for (const char* text :
-       {"", "-", "22:00", "22-6", "22:00-", "22:00-22:00", "25:00-06:00", "22:60-06:00", "22:0-06:00",
-        "22:00-06:00:00:00", "24:01-06:00", " 22:00-06:00", "22:00--6:00", "-1:00-06:00"})
+       {"", "-", "22:00", "22-6", "22:00-", "22:00-22:00", "24:00-00:00", "25:00-06:00", "22:60-06:00",
+        "22:0-06:00", "22:00-06:00:00:00", "24:01-06:00", " 22:00-06:00", "22:00--6:00", "-1:00-06:00"})
     EXPECT_FALSE(Window::parse(text)) << text;
 }
 
