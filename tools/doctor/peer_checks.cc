@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "dataplane/base/counted.h"
@@ -88,6 +89,11 @@ void check_peers(const Facts& facts, std::vector<Finding>& out) {
 void check_peer_look(const Facts& facts, std::vector<Finding>& out) {
   if (!facts.peer_look) return;
   const PeerLook& look = *facts.peer_look;
+  const auto peer = std::ranges::find(facts.peers, look.name, &PeerFacts::name);
+  if (!look.problem.empty() && peer != facts.peers.end() && peer->address.empty())
+    return warn(out, "peer_asked",
+                fmt::format("{} calls this node, and cannot be called: it was not asked", look.name),
+                "run 'sluice doctor' with the name of this node there");
   if (!look.problem.empty())
     return fail(out, "peer_asked", fmt::format("{}: {}", look.name, look.problem), look.remedy);
   pass(out, "peer_asked",

@@ -52,6 +52,13 @@ TEST(PeerChecks, WhoCannotBeAskedFails) {
   EXPECT_EQ(level_of(facts, "peer_asked"), Level::kFail);
 }
 
+TEST(PeerChecks, WhoOnlyCallsIsNotAsked) {
+  Facts facts = well_looked_at();
+  facts.peer_look->problem = "has no address";
+  facts.peers = {{.name = facts.peer_look->name, .address = "", .problem = ""}};
+  EXPECT_EQ(level_of(facts, "peer_asked"), Level::kWarn);
+}
+
 TEST(PeerChecks, AClockIsWrongOnlyBeyondWhatCanBeMeasured) {
   Facts facts = well_looked_at();
   facts.peer_look->clock_offset_ns = -300'000'000;
