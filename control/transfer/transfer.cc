@@ -144,7 +144,10 @@ uint64_t Transfer::due_ns() const {
 }
 
 void Transfer::fail_attempt(const Error& error, uint64_t now_ns) {
-  for (auto& leg : legs_) leg->stop(error, LastWord::kFailure, now_ns, out_);
+  for (auto& leg : legs_) {
+    if (leg->goes_on()) ends_.of_all = leg->id();
+    leg->stop(error, LastWord::kFailure, now_ns, out_);
+  }
 }
 
 // ---- the beginning -----------------------------------------------------------------------------
