@@ -215,8 +215,8 @@ class DestinationEnd final : public DataEnd {
   std::optional<recovery::Receiver> receiver_;
   std::optional<SeveralSources> several_;  // each is asked for parts
   struct OfSources {
-    std::vector<SeveralSources::Run> wrong;  // to be forgotten once no sync concerns them
-    std::vector<LeftOut> left_out;           // whose files are not what a list wants
+    std::vector<parts::ObjectRange> wrong;  // to be forgotten once no sync concerns them
+    std::vector<LeftOut> left_out;          // whose files are not what a list wants
   } of_sources_;
   uint64_t forgettings_ = 0;  // of the receiver, as several_ knows
   Indexed<ObjectId, Commit> commits_;
