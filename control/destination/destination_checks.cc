@@ -24,7 +24,8 @@ void DestinationEnd::check_invariants() const {
     DCHECK(!commits_[object].idle(), "its journal is being told");
   for (const auto& [object, crc] : read_crcs_)
     DCHECK(commits_[object].phase() == CommitPhase::kReadingBack, "it is being read back");
-  DCHECK(!due_.last || catalog().packed(*due_.last), "links and directories come in a pack");
+  for (const ObjectId object : due_.finished)
+    DCHECK(!receiver_->done(object), "what waits for its name has none");
 }
 
 }  // namespace sluice::transfer

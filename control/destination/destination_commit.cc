@@ -153,13 +153,6 @@ Status DestinationEnd::named(ObjectId object, Effects& out) {
   return follow_receiver(out);
 }
 
-Status DestinationEnd::last_pack_due(Effects& out) {
-  if (!due_.last || waits_for_others(*due_.last)) return {};
-  const ObjectId last = *std::exchange(due_.last, std::nullopt);
-  if (failing_.contains(last)) return {};
-  return commit(last, CommitEvent::kFinishDue, {}, out);
-}
-
 // Once more, of a pack that is done, or a file that was finished: who lost the connection may not have heard
 // of it.
 void DestinationEnd::say_missing(ObjectId object, LegId leg, Effects& out) const {

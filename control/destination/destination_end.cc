@@ -264,7 +264,7 @@ Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
     receiver_->arrived(legs_.at(event.leg).take_arrived(bytes), now_ns);
   }
   if (several_) tick_source(event.leg, bytes, now_ns);
-  if (!due_.finished.empty()) {
+  if (!due_.finished.empty() && waits_for_sizes()) {
     if (due_.since_ns == 0) due_.since_ns = now_ns;
     due_.waits_no_longer = now_ns - due_.since_ns >= kSizesWaitNs;
   }
@@ -298,14 +298,10 @@ Status DestinationEnd::follow_receiver(Effects& out) {
   }
   for (const ObjectId object : wants.syncs) begin_sync(object, out);
   due_.finished.insert(wants.finished.begin(), wants.finished.end());
-  if (!waits_for_sizes()) {
-    for (const ObjectId object : std::exchange(due_.finished, {}))
-      if (Status status = finish(object, out); !status) return status;
-  }
   for (const ObjectId object : wants.differ) {
     if (Status status = found_damaged(object, out); !status) return status;
   }
-  if (Status status = last_pack_due(out); !status) return status;
+  if (Status status = finish_due(out); !status) return status;
   return sources;
 }
 
@@ -313,13 +309,22 @@ bool DestinationEnd::waits_for_sizes() const {
   return several_ && several_->waits_to_hear() && !due_.waits_no_longer && !files_.discards();
 }
 
-// All of it is there, and is what its source has, unless a sync has failed while it waited.
-Status DestinationEnd::finish(ObjectId object, Effects& out) {
-  if (failing_.contains(object) || !receiver_->written(object).complete()) return {};
-  if (waits_for_others(object)) {
-    due_.last = object;
-    return {};
+// To finish one may call this function again.
+Status DestinationEnd::finish_due(Effects& out) {
+  while (!waits_for_sizes()) {
+    const auto next =
+        std::ranges::find_if(due_.finished, [this](ObjectId object) { return !waits_for_others(object); });
+    if (next == due_.finished.end()) break;
+    const ObjectId object = *next;
+    due_.finished.erase(next);
+    if (Status status = finish(object, out); !status) return status;
   }
+  return {};
+}
+
+// All of it is there, and is what its source has, unless some of it was forgotten while it waited.
+Status DestinationEnd::finish(ObjectId object, Effects& out) {
+  if (failing_.contains(object) || !receiver_->finishing(object)) return {};
   // Where nothing is to be read for digests, they are known now.
   if (const Status fits = to_digest(object) == 0 ? take_digests(object, {}) : Status(); !fits) {
     if (settle_sources(object, out)) return {};
@@ -370,7 +375,7 @@ std::string DestinationEnd::waiting_for(const board::FlowFigures& before, const 
   if (waits_for_list()) return catalog().growing() ? "the peer's list of files" : "creating files";
   if (several_) {
     if (std::string wait = several_->waiting_for(); !wait.empty()) return wait;
-    if (!due_.finished.empty()) return "another source (which files it has)";
+    if (!due_.finished.empty() && waits_for_sizes()) return "another source (which files it has)";
   }
   if (bytes_done() == catalog().bytes_total()) return "";
   if (std::string wait = board::neighbour_wait(now, now_ns); !wait.empty()) return wait;

@@ -150,7 +150,6 @@ class DestinationEnd final : public DataEnd {
   void say_missing(ObjectId object, LegId leg, Effects& out) const;
   Status named(ObjectId object, Effects& out);
   FileDone file_done(ObjectId object) const;
-  Status last_pack_due(Effects& out);
   // destination_sources.cc: several of them
   void join_source(const Way& way, uint64_t now_ns, Effects& out);
   void want(ObjectId object);
@@ -173,6 +172,7 @@ class DestinationEnd final : public DataEnd {
   Message failed_word(ObjectId object) const;
   bool waits_for_others(ObjectId object) const;
   bool waits_for_sizes() const;
+  Status finish_due(Effects& out);
   Status finish(ObjectId object, Effects& out);
   Error differs(ObjectId object) const;
   Status extent_failed(const board::Event& event, Effects& out);
@@ -215,8 +215,8 @@ class DestinationEnd final : public DataEnd {
   std::optional<recovery::Receiver> receiver_;
   std::optional<SeveralSources> several_;  // each is asked for parts
   struct OfSources {
-    std::vector<SeveralSources::Run> wrong;  // to be forgotten once no sync concerns them
-    std::vector<LeftOut> left_out;           // whose files are not what a list wants
+    std::vector<parts::ObjectRange> wrong;  // to be forgotten once no sync concerns them
+    std::vector<LeftOut> left_out;          // whose files are not what a list wants
   } of_sources_;
   uint64_t forgettings_ = 0;  // of the receiver, as several_ knows
   Indexed<ObjectId, Commit> commits_;
@@ -230,11 +230,11 @@ class DestinationEnd final : public DataEnd {
   // have a broken copy. The wait for a silent one ends after this. Nobody waits for a source that is far: a
   // small file would come sooner without it.
   static constexpr uint64_t kSizesWaitNs = 5'000'000'000;
-  struct Due {                    // to be given their names
-    std::set<ObjectId> finished;  // before all sources were heard
-    uint64_t since_ns = 0;        // when one was found so; 0: none was
+  struct Due {  // to be given their names
+    std::set<ObjectId>
+        finished;           // before all sources were heard, or, the last pack, before the others are done
+    uint64_t since_ns = 0;  // so long one waits for sources; 0: none does
     bool waits_no_longer = false;
-    std::optional<ObjectId> last;  // the last pack, complete before the others were done
   } due_;
   std::set<ObjectId> lost_objects_;
   std::deque<TransferOffer> offers_;  // parts of those that were made while another was taken

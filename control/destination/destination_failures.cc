@@ -90,7 +90,6 @@ Status DestinationEnd::on(const FileDropped& event, Effects& out) {
 
 void DestinationEnd::give_up(ObjectId object, const std::vector<catalog::FailedName>& names, Effects& out) {
   ++steps_;
-  if (due_.last == object) due_.last.reset();
   due_.finished.erase(object);
   receiver_->failed(object);
   if (several_) several_->remove(object);

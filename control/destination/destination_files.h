@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "control/parts/words.h"
 #include "control/words/effects.h"
 #include "control/words/events.h"
 #include "control/words/pending.h"
@@ -113,12 +114,8 @@ class DestinationFiles {
   // Closes what an earlier life of this control had open and has ended; workers were told to hold none of it.
   void close_ended(Effects& out);
   Batch rows_anew(ObjectId object) const;  // for the journal: no extent of it counts
-  // This range counts as zeros, but one of several sources has bytes there.
-  struct NoHole {
-    ObjectId object;
-    base::Range range;
-  };
-  std::vector<NoHole> take_no_holes() { return std::exchange(no_holes_, {}); }
+  // What counts as zeros, but one of several sources has bytes there.
+  std::vector<parts::ObjectRange> take_no_holes() { return std::exchange(no_holes_, {}); }
   // Its descriptor is gone: it has its name.
   void let_go(ObjectId object) { holdings_[object].has_file = false; }
   void released();  // every descriptor
@@ -186,7 +183,7 @@ class DestinationFiles {
   Phase<GrowthPhase> growth_{GrowthPhase::kNone};
   catalog::Catalog catalog_;
   Indexed<ObjectId, Holding> holdings_;
-  std::vector<NoHole> no_holes_;
+  std::vector<parts::ObjectRange> no_holes_;
   ObjectId at_;  // the file that is being prepared
   bool adopting_ = false;
   bool halted_ = false;

@@ -140,7 +140,8 @@ void DestinationFiles::take_holes(const OfferedFile& file, bool replicas) {
     return;
   }
   catalog::CommonHoles found = catalog::common_holes(holes, file.holes);
-  for (const base::Range& range : found.rest) no_holes_.push_back({ObjectId(file.number), range});
+  for (const base::Range& range : found.rest)
+    no_holes_.push_back({.object = ObjectId(file.number), .range = range});
   holes = std::move(found.common);
 }
 

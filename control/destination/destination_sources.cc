@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "control/destination/destination_end.h"
@@ -13,8 +14,7 @@ namespace sluice::transfer {
 
 void DestinationEnd::join_source(const Way& way, uint64_t now_ns, Effects& out) {
   if (!way.agreement.abilities.has(Ability::kParts) || way.lanes == 0) return;
-  for (const DestinationFiles::NoHole& each : files_.take_no_holes())
-    of_sources_.wrong.push_back({.object = each.object, .range = each.range});
+  std::ranges::move(files_.take_no_holes(), std::back_inserter(of_sources_.wrong));
   forget_wrong(out);
   if (!several_) several_.emplace(agreement_.extent_bytes, agreement_.crc_kind, way.seed);
   several_->join({.leg = way.stream.leg(),
@@ -107,7 +107,7 @@ void DestinationEnd::leave_out_differing(ObjectId object) {
 }
 
 void DestinationEnd::forget_wrong(Effects& out) {
-  std::erase_if(of_sources_.wrong, [&](const SeveralSources::Run& run) {
+  std::erase_if(of_sources_.wrong, [&](const parts::ObjectRange& run) {
     const recovery::ExtentMap& durable = receiver_->ledger(run.object).map();
     const uint64_t before = durable.set_extents();
     if (!receiver_->forget(run.object, durable.whole_in(run.range))) return false;
@@ -119,7 +119,7 @@ void DestinationEnd::forget_wrong(Effects& out) {
 // The source of each extent has said its digest. If there were several, one says that of the whole as well.
 void DestinationEnd::judge_whole(ObjectId object) {
   if (receiver_->done(object) || !receiver_->written(object).complete()) return;
-  const auto is_its_own = [object](const SeveralSources::Run& run) { return run.object == object; };
+  const auto is_its_own = [object](const parts::ObjectRange& run) { return run.object == object; };
   if (std::ranges::any_of(of_sources_.wrong, is_its_own)) return;  // it is forgotten first
   const std::optional<uint64_t> witnessed = several_ ? several_->witnessed(object) : std::nullopt;
   (void)receiver_->file_digest(object, {.size_bytes = catalog().object(object).size_bytes,

@@ -98,7 +98,7 @@ class SettledSourcesTest : public testing::Test {
       const SeveralSources::Actions actions = several_->take_actions();
       EXPECT_FALSE(actions.error) << actions.error->message;
       if (!actions.unsettled.empty()) return false;
-      for (const SeveralSources::Run& gone : actions.forgotten) {
+      for (const parts::ObjectRange& gone : actions.forgotten) {
         // The ledger forgets a block as a whole if its digests were folded.
         const uint64_t first = gone.range.offset / kSettledBytes / folded_ * folded_;
         for (uint64_t at = first; at * kSettledBytes < gone.range.end() || at % folded_ != 0; ++at)

@@ -39,7 +39,7 @@ void SeveralSources::add(const Object& object, const std::vector<recovery::Range
                object.whole ? parts::Planner::Kind::kWhole : parts::Planner::Kind::kDivisible);
   planner_.holds(object.id, held);
   Known& added = objects_.insert_or_assign(object.id, std::move(known)).first->second;
-  begin_witness(added, added.counted, true);
+  begin_witness(added);
   if (object.witnessed && added.counted.complete()) complete(added);
 }
 

@@ -53,16 +53,12 @@ class SeveralSources {
     LegId leg;
     Message message;
   };
-  struct Run {
-    ObjectId object;
-    recovery::Range range;
-  };
   struct Actions {
     std::vector<Word> words;
     std::vector<board::Event> written;  // they count from now on
     std::vector<ObjectId> whole;        // all of it counts, and each of its sources has not changed since
     std::vector<ObjectId> unsettled;    // what is listed of them is what no source has
-    std::vector<Run> forgotten;         // nothing of them counts, and workers take them again
+    std::vector<parts::ObjectRange> forgotten;  // nothing of them counts, and workers take them again
     // kIncompatible, kStalled: the leg ends whose event or message came last. kIntegrity: the session ends,
     // since replicas differ.
     std::optional<Error> error;
@@ -198,7 +194,7 @@ class SeveralSources {
   void looked(LegId leg, Known& known, ExtentId first, size_t digests);
   void forget_looks(Known& known, LegId leg);
   // several_witness.cc
-  void begin_witness(Known& known, recovery::ExtentMap named, bool held);
+  void begin_witness(Known& known);
   bool needs_witness(const Known& known) const;
   void choose_witness(Known& known);
   static uint64_t witness_window(uint64_t digests_unanswered);

@@ -18,33 +18,18 @@ uint64_t SeveralSources::witness_window(uint64_t digests_unanswered) {
   return takes - kOtherQuestionsMax - (takes - kDigestsUnansweredMin) / 8;
 }
 
-// `held`: it is there, and nobody knows who brought it.
-void SeveralSources::begin_witness(Known& known, recovery::ExtentMap named, bool held) {
+void SeveralSources::begin_witness(Known& known) {
   if (!known.object.witnessed || known.counted.extents() < 2) return;
   const recovery::Layout layout{
       .size_bytes = known.object.size_bytes, .extent_bytes = extent_bytes_, .crc_kind = crc_kind_};
-  known.witness.emplace(known.object.id, layout, known.object.holes);
-  for (const recovery::Range& hole : known.object.holes) named.clear(named.whole_in(hole));
-  for (ExtentId at = named.next_set(ExtentId(0)); at < named.end_id(); at = named.next_set(at)) {
-    const ExtentId end = named.next_clear({.first = at, .end = named.end_id()});
-    const recovery::ExtentRun run{.first = at, .end = end};
-    if (held) {
-      known.witness->held(run);
-    } else {
-      known.witness->doubted(run);
-    }
-    at = end;
-  }
+  known.witness.emplace(known.object.id, layout, known.object.holes).held(known.counted);
 }
 
 void SeveralSources::has_holes(ObjectId object, const std::vector<recovery::Range>& holes) {
   Known& known = objects_.at(object);
   if (known.object.holes == holes) return;
   known.object.holes = holes;
-  if (!known.witness) return;
-  recovery::ExtentMap all = known.counted;
-  for (ExtentId at; at < all.end_id(); ++at) all.set(at);
-  begin_witness(known, std::move(all), known.witness->held_before());
+  if (known.witness) known.witness->has_holes(holes);
 }
 
 // One source that has brought all of it has said the digest of each extent, and looked again at its end.

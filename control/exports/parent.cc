@@ -81,10 +81,9 @@ int Parent::step(UniqueFd& at, const std::string& name, std::vector<Opened>& ope
 
 bool Parent::open_up() {
   DCHECK(now_.fd, "a directory is open");
-  if (now_.path != "." && !now_.opened) {
-    now_.opened = tree_.writable->open_up(now_.fd.get());
-    if (now_.opened) return true;
-  }
+  const std::lock_guard lock(opening_);
+  if (now_.path != "." && !now_.opened) now_.opened = tree_.writable->open_up(now_.fd.get());
+  if (now_.opened) return true;  // by another thread, it may be
   errno = EACCES;
   return false;
 }

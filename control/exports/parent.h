@@ -1,6 +1,7 @@
 // The directory into which the last name of a pack came: those of one directory come together.
 //
-// Cold; blocking; one thread at a time.
+// Cold; blocking; one thread at a time. While a directory that does not fold names is open, several threads
+// may ask for it and give names in it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,6 +30,8 @@ class Parent {
   Given::Alone one_by_one() { return tree_.given->one_by_one(now_.folding, now_.fd.get()); }
   bool has_other(const std::string& name);
   void gave(const std::string& name);
+  // May two names be one there?
+  bool folds() const { return now_.folding.folds; }
   // Its mode forbade it: may it be written to now, until another one is opened?
   bool open_up();
 
@@ -49,6 +52,7 @@ class Parent {
 
   const DestinationTree& tree_;
   Now now_;
+  std::mutex opening_;  // of open_up()
 };
 
 }  // namespace sluice::exports

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "control/exports/beneath.h"
 #include "control/exports/temporary.h"
@@ -69,8 +70,7 @@ Staging::~Staging() {
 int Staging::make(size_t names, Given& given) {
   remove(tree_fd_, name_);
   at_.assign(names, {});
-  directories_.clear();
-  last_ = directories_.end();
+  forget_directories();
   if (::mkdirat(tree_fd_, name_.c_str(), 0700) != 0) return errno;
   fd_ = open_beneath(tree_fd_, name_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!fd_) return errno;
@@ -113,28 +113,37 @@ const std::string& Staging::choose(size_t number, const std::string& path) {
   Whole* const whole = whole_of(parent_of(path));
   if (whole == nullptr) return choose_number(number);
   whole->numbers.push_back(number);
+  wholes_[number] = whole;
   return at_[number] = whole->name + "/" + last_component(path);
 }
 
 const std::string& Staging::choose_number(size_t number) {
   DCHECK(number < at_.size(), "it was made for so many names");
-  take_back(number);
+  (void)take_back(number);
   return at_[number] = std::to_string(number);
 }
 
 void Staging::discard(size_t number) {
   DCHECK(!at(number).empty(), "what failed halfway was begun");
   const bool gone = ::unlinkat(fd_.get(), at_[number].c_str(), 0) == 0 || errno == ENOENT;
-  if (take_back(number)) last_->second->broken |= !gone;
+  Whole* const whole = take_back(number);
+  if (whole == nullptr || gone) return;
+  const std::lock_guard lock(mutex_);
+  whole->broken = true;
 }
 
-// Of the directory that was chosen last, if it was chosen for this number.
-bool Staging::take_back(size_t number) {
-  if (last_ == directories_.end() || !last_->second) return false;
-  std::vector<size_t>& numbers = last_->second->numbers;
-  if (numbers.empty() || numbers.back() != number) return false;
-  numbers.pop_back();
-  return true;
+// From the directory that was chosen for it, if one was.
+Staging::Whole* Staging::take_back(size_t number) {
+  const std::lock_guard lock(mutex_);
+  Whole* const whole = std::exchange(wholes_[number], nullptr);
+  if (whole != nullptr) std::erase(whole->numbers, number);
+  return whole;
+}
+
+void Staging::forget_directories() {
+  directories_.clear();
+  last_ = directories_.end();
+  wholes_.assign(at_.size(), nullptr);
 }
 
 Staging::Whole* Staging::whole_of(const std::string& path) {
@@ -174,9 +183,7 @@ void Staging::give_directories(const std::function<int(const std::string&)>& ope
     if (!rename_between(fd_.get(), whole->name, parent, last_component(path), false)) continue;
     for (const size_t number : whole->numbers) given(number);
   }
-  // Once: what has failed by itself since is not given with its directory later.
-  directories_.clear();
-  last_ = directories_.end();
+  forget_directories();  // what has failed by itself since is not given with its directory later
 }
 
 }  // namespace sluice::exports

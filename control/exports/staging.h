@@ -6,12 +6,14 @@
 // under a number, and renamed by itself. So is all of a directory whose parent hands on to what is made in it
 // something that this one does not: a group, a default ACL, flags.
 //
-// Cold; blocking; one thread at a time.
+// Cold; blocking; one thread at a time, but that several may make names at once: choose_number(), at() and
+// discard(), each of numbers of its own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,8 +69,9 @@ class Staging {
   };
   using Directories = std::map<std::string, std::optional<Whole>>;  // by path; none: the tree has it
 
+  void forget_directories();
   Whole* whole_of(const std::string& path);
-  bool take_back(size_t number);
+  Whole* take_back(size_t number);
 
   const int tree_fd_;
   const std::string name_;
@@ -77,6 +80,8 @@ class Staging {
   Directories directories_;
   Directories::iterator last_ = directories_.end();  // names of a directory come together
   std::vector<std::string> at_;
+  std::mutex mutex_;            // while names are made: of the numbers in each whole directory
+  std::vector<Whole*> wholes_;  // for which each number was chosen; nullptr: for none
 };
 
 }  // namespace sluice::exports

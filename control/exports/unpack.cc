@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -86,6 +87,7 @@ Unpacker::Unpacker(DestinationTree tree, const std::string& staging, Options opt
     : tree_(std::move(tree)),
       options_(std::move(options)),
       staging_(tree_.fd.get(), staging),
+      accounts_(options_.threads.threads_max),
       parent_(tree_) {
   DCHECK(tree_.fd && tree_.given && tree_.writable, "a tree is open");
   DCHECK(is_temporary_name(staging), "nobody takes what is staged for what has its name");
@@ -105,28 +107,39 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   if (const int reason = make_staging(); reason != 0)
     return stops_all(reason) ? disk_error(shown, reason, tree_.fd.get())
                              : refusal_of(tree_.fd.get(), staging_.name(), printable(tree_.path), reason);
+  if (Status status = stage_names(pack); !status) return status;
+  if (::syncfs(staging_.fd()) != 0) return disk_error(shown, errno);
+  if (options_.verify) return read_back();
+  return {};
+}
+
+// Places are chosen first, in order, since the names of a directory come together.
+Status Unpacker::stage_names(std::span<const uint8_t> pack) {
+  const size_t count = index_.entries.size();
+  std::vector<std::span<const uint8_t>> bytes;
+  std::vector<Result<Failure>> staged;
   uint64_t at = index_.data_at;
-  for (size_t i = 0; i < index_.entries.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     base::note_progress();
     const Entry& entry = index_.entries[i];
     DCHECK(at <= pack.size() && entry.size_bytes <= pack.size() - at,
            "the index was read, and all bytes are there");
-    const std::span<const uint8_t> bytes = pack.subspan(at, entry.size_bytes);
+    bytes.push_back(pack.subspan(at, entry.size_bytes));
     at += entry.size_bytes;
-    Failure failure = entry.failure;
-    if (failure == Failure::kNone) failure = refusal(entry);
-    if (failure == Failure::kNone) {
-      const Result<Failure> staged = stage_name(i, bytes);
-      if (!staged) return staged.error();
-      failure = *staged;
-    }
-    if (failure == Failure::kNone) continue;
-    missing_.note(entry.path, failure);
-    settled_[i] = failed_[i] = true;
+    const Failure failure = entry.failure == Failure::kNone ? refusal(entry) : entry.failure;
+    staged.emplace_back(failure);
+    if (failure == Failure::kNone && is_made(entry)) staging_.choose(i, entry.path);
   }
   DCHECK(at <= pack.size(), "no more bytes than the pack has");
-  if (::syncfs(staging_.fd()) != 0) return disk_error(shown, errno);
-  if (options_.verify) return read_back();
+  side_by_side(count, options_.threads, [&](size_t i, size_t thread) {
+    if (*staged[i] == Failure::kNone && is_made(index_.entries[i]))
+      staged[i] = stage_name(i, bytes[i], accounts_[thread]);
+    return static_cast<bool>(staged[i]);
+  });
+  for (size_t i = 0; i < count; ++i) {
+    if (!staged[i]) return staged[i].error();
+    if (*staged[i] != Failure::kNone) settle(i, *staged[i]);
+  }
   return {};
 }
 
@@ -155,16 +168,9 @@ Unpacker::Failure Unpacker::refusal(const Entry& entry) const {
   return Failure::kNone;
 }
 
-Result<Failure> Unpacker::stage_name(size_t number, std::span<const uint8_t> bytes) {
-  const Entry& entry = index_.entries[number];
-  const bool is_link = entry.kind == EntryKind::kSymlink;
-  if (!is_link && entry.kind != EntryKind::kFile) return Failure::kNone;
-  if (!is_link && crc::compute(kKind, 0, bytes.data(), bytes.size()) != entry.digest)
-    return Failure::kDamaged;
-  if (const Result<Failure> as_listed = is_link ? Failure::kNone : digest(number, bytes);
-      !as_listed || *as_listed != Failure::kNone)
-    return as_listed;
-  Result<Failure> staged = is_link ? stage_link(number) : stage_file(number, bytes);
+Result<Failure> Unpacker::stage_name(size_t number, std::span<const uint8_t> bytes, Accounts& accounts) {
+  const bool is_link = index_.entries[number].kind == EntryKind::kSymlink;
+  Result<Failure> staged = is_link ? stage_link(number, accounts) : stage_file(number, bytes, accounts);
   if (!staged || *staged != Failure::kNone) staging_.discard(number);
   return staged;
 }
@@ -196,10 +202,10 @@ std::vector<digests::Named> Unpacker::digests() const {
   return named;
 }
 
-Result<Failure> Unpacker::stage_link(size_t number) {
+Result<Failure> Unpacker::stage_link(size_t number, Accounts& accounts) {
   const Entry& entry = index_.entries[number];
   const int at = staging_.fd();
-  const char* name = staging_.choose(number, entry.path).c_str();
+  const char* name = staging_.at(number).c_str();
   int made = ::symlinkat(entry.target.c_str(), at, name);
   if (made != 0 && errno == EEXIST) {
     name = staging_.choose_number(number).c_str();
@@ -207,7 +213,7 @@ Result<Failure> Unpacker::stage_link(size_t number) {
   }
   if (made != 0) return told(entry.path, errno);
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
-  if (const int reason = accounts_.give(at, entry.attributes, name); reason != 0)
+  if (const int reason = accounts.give(at, entry.attributes, name); reason != 0)
     return told(entry.path, reason);
   if (::utimensat(at, name, times, AT_SYMLINK_NOFOLLOW) != 0) return told(entry.path, errno);
   struct stat now {};
@@ -216,14 +222,17 @@ Result<Failure> Unpacker::stage_link(size_t number) {
   return Failure::kNone;
 }
 
-Result<Failure> Unpacker::stage_file(size_t number, std::span<const uint8_t> bytes) {
+Result<Failure> Unpacker::stage_file(size_t number, std::span<const uint8_t> bytes, Accounts& accounts) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   const Entry& entry = index_.entries[number];
-  UniqueFd fd(::openat(staging_.fd(), staging_.choose(number, entry.path).c_str(), kFlags, 0600));
+  if (crc::compute(kKind, 0, bytes.data(), bytes.size()) != entry.digest) return Failure::kDamaged;
+  if (const Result<Failure> as_listed = digest(number, bytes); !as_listed || *as_listed != Failure::kNone)
+    return as_listed;
+  UniqueFd fd(::openat(staging_.fd(), staging_.at(number).c_str(), kFlags, 0600));
   if (!fd && errno == EEXIST)
     fd = UniqueFd(::openat(staging_.fd(), staging_.choose_number(number).c_str(), kFlags, 0600));
   if (!fd || !base::write_all(fd.get(), bytes.data(), bytes.size())) return told(entry.path, errno);
-  if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
+  if (Result<Failure> given = give_attributes(fd.get(), entry, accounts); !given || *given != Failure::kNone)
     return given;
   // Until it was read back it can be read.
   const mode_t mode = options_.verify ? 0600 : mode_of(entry);
@@ -240,31 +249,36 @@ mode_t Unpacker::mode_of(const Entry& entry) const {
 }
 
 // The owner last: who gives a file away may not write to it any more.
-Result<Failure> Unpacker::give_attributes(int fd, const Entry& entry) {
+Result<Failure> Unpacker::give_attributes(int fd, const Entry& entry, Accounts& accounts) const {
   const bool is_directory = entry.kind == EntryKind::kDirectory;
-  const Refused refused = give_kept(fd, is_directory, entry.attributes, options_.keep, accounts_);
+  const Refused refused = give_kept(fd, is_directory, entry.attributes, options_.keep, accounts);
   if (refused.reason != 0)
     return concerns_disk(fd, refused.reason) ? Result<Failure>(disk_error(entry.path, refused.reason))
                                              : Failure::kAttributesRefused;
-  const int reason = accounts_.give(fd, entry.attributes);
+  const int reason = accounts.give(fd, entry.attributes);
   return reason == 0 ? Failure::kNone : told(entry.path, reason);
 }
 
 Status Unpacker::read_back() {
-  for (size_t i = 0; i < index_.entries.size(); ++i) {
-    base::note_progress();
-    const Entry& entry = index_.entries[i];
-    if (settled_[i] || entry.kind != EntryKind::kFile) continue;
-    const UniqueFd fd = open_beneath(staging_.fd(), staging_.at(i), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    if (!fd) return disk_error(tree_.path + "/" + entry.path, errno);
-    const Result<uint64_t> crc = exports::read_back_crc(fd.get(), kKind, 0, entry.size_bytes);
-    if (!crc) return crc.error();
-    if (*crc != entry.digest)
-      return Error{ErrorCode::kIntegrity,
-                   printable(tree_.path + "/" + entry.path) +
-                       ": the disk gives back other bytes than were written: check it"};
-    if (::fchmod(fd.get(), mode_of(entry)) != 0) return disk_error(tree_.path + "/" + entry.path, errno);
-  }
+  std::vector<Status> read(index_.entries.size());
+  side_by_side(read.size(), options_.threads, [&](size_t i, size_t /*thread*/) {
+    if (!settled_[i] && index_.entries[i].kind == EntryKind::kFile) read[i] = read_back(i);
+    return static_cast<bool>(read[i]);
+  });
+  const auto bad = std::ranges::find_if(read, [](const Status& status) { return !status; });
+  return bad == read.end() ? Status() : *bad;
+}
+
+Status Unpacker::read_back(size_t number) const {
+  const Entry& entry = index_.entries[number];
+  const UniqueFd fd = open_beneath(staging_.fd(), staging_.at(number), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!fd) return disk_error(tree_.path + "/" + entry.path, errno);
+  const Result<uint64_t> crc = exports::read_back_crc(fd.get(), kKind, 0, entry.size_bytes);
+  if (!crc) return crc.error();
+  if (*crc != entry.digest)
+    return Error{ErrorCode::kIntegrity, printable(tree_.path + "/" + entry.path) +
+                                            ": the disk gives back other bytes than were written: check it"};
+  if (::fchmod(fd.get(), mode_of(entry)) != 0) return disk_error(tree_.path + "/" + entry.path, errno);
   return {};
 }
 

@@ -9,6 +9,8 @@
 // A name that cannot be given is told, with the reason, and does not stop the others; a disk that is full or
 // broken does. Every look-up is beneath the directory's descriptor and follows no link.
 //
+// Where the file system answers slowly, several threads make the names of a pack (side_by_side.h).
+//
 // Cold; blocking; one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,6 +30,7 @@
 #include "control/exports/destination_tree.h"
 #include "control/exports/owners.h"
 #include "control/exports/parent.h"
+#include "control/exports/side_by_side.h"
 #include "control/exports/staging.h"
 #include "control/tree/pack.h"
 #include "dataplane/base/error.h"
@@ -62,6 +65,7 @@ class Unpacker final : public Unpacking {
     digests::Mask digests = 0;                               // are computed of each file
     std::shared_ptr<const digests::Expected> expected = {};  // what a list of this node wants of names
     mode_t umask = 0;  // bits of modes that no name gets, unless its ACL says more
+    SideBySide threads = {};
   };
 
   // `staging`: the name of the hidden directory, the same for this pack after a restart.
@@ -80,32 +84,44 @@ class Unpacker final : public Unpacking {
   using Entry = catalog::Entry;
   using Failure = catalog::Failure;
 
+  // Others are made when they get their names.
+  static bool is_made(const Entry& entry) {
+    return entry.kind == catalog::EntryKind::kFile || entry.kind == catalog::EntryKind::kSymlink;
+  }
   int make_staging();  // 0 or an errno
+  Status stage_names(std::span<const uint8_t> pack);
   Failure refusal(const Entry& entry) const;
   Result<Failure> told(const std::string& path, int reason) const;
-  Result<Failure> stage_name(size_t number, std::span<const uint8_t> bytes);
-  Result<Failure> stage_link(size_t number);
+  // By one thread of several; `accounts` is its own.
+  Result<Failure> stage_name(size_t number, std::span<const uint8_t> bytes, Accounts& accounts);
+  Result<Failure> stage_link(size_t number, Accounts& accounts);
   Result<Failure> digest(size_t number, std::span<const uint8_t> bytes);
-  Result<Failure> stage_file(size_t number, std::span<const uint8_t> bytes);
+  Result<Failure> stage_file(size_t number, std::span<const uint8_t> bytes, Accounts& accounts);
+  Status read_back(size_t number) const;
   Status give_names(const std::function<bool(size_t)>& which);  // by their numbers
-  Result<Failure> give_name(size_t number);
+  void settle(size_t number, Failure failure);
+  size_t end_of_run(size_t first);
+  // By one thread of several, as stage_name(): names of a run.
+  Result<Failure> give_name(size_t number, Accounts& accounts);
   Result<Failure> link_to_target(const Entry& entry, const std::string& staged);
-  Result<Failure> set_attributes(size_t number);
+  Result<Failure> set_attributes(size_t number, Accounts& accounts);
   void note_other_times();
-  Result<Failure> place(const Entry& entry, const std::string& staged);
-  Failure same_as(const Entry& entry, int parent_fd, const std::string& name, const std::string& staged);
+  Result<Failure> place(const Entry& entry, const std::string& staged, Accounts& accounts);
+  Failure same_as(const Entry& entry, int parent_fd, const std::string& name, const std::string& staged,
+                  Accounts& accounts);
   Status read_back();
-  Result<Failure> give_attributes(int fd, const Entry& entry);  // but mode and times
+  Result<Failure> give_attributes(int fd, const Entry& entry,
+                                  Accounts& accounts) const;  // but mode and times
   mode_t mode_of(const Entry& entry) const;
 
   const DestinationTree tree_;
   const Options options_;
   std::shared_ptr<const void> top_open_;  // while its own mode forbids to stage anything in it
   Staging staging_;
-  Accounts accounts_;
+  std::vector<Accounts> accounts_;  // of each thread
   tree::Index index_;
-  std::vector<bool> settled_;     // has its name, or failed
-  std::vector<bool> other_time_;  // its file system cannot hold its own
+  std::vector<bool> settled_;        // has its name, or failed
+  std::vector<uint8_t> other_time_;  // its file system cannot hold its own
   std::vector<bool> failed_;
   std::vector<digests::Values> digests_;  // of each; empty: none are computed
   Parent parent_;

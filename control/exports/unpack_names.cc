@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 
 #include "control/exports/beneath.h"
 #include "control/exports/read_back.h"
@@ -51,20 +52,44 @@ Status Unpacker::commit() {
 }
 
 Status Unpacker::give_names(const std::function<bool(size_t)>& which) {
-  for (size_t i = 0; i < index_.entries.size(); ++i) {
-    base::note_progress();
-    if (settled_[i] || !which(i)) continue;
-    const Result<Failure> given = give_name(i);
-    if (!given) return given.error();
-    if (*given != Failure::kNone) {
-      missing_.note(index_.entries[i].path, *given);
-      other_time_[i] = false;
-      failed_[i] = true;
+  const auto due = [&](size_t i) { return !settled_[i] && which(i); };
+  for (size_t first = 0, end = 0; first < index_.entries.size(); first = end) {
+    end = first + 1;
+    if (!due(first)) continue;
+    end = end_of_run(first);
+    std::vector<std::optional<Result<Failure>>> given(end - first);
+    side_by_side(given.size(), options_.threads, [&](size_t i, size_t thread) {
+      if (due(first + i)) given[i] = give_name(first + i, accounts_[thread]);
+      return !given[i] || *given[i];
+    });
+    Status status;
+    for (size_t i = first; i < end; ++i) {
+      const std::optional<Result<Failure>>& one = given[i - first];
+      if (one && !*one) status = one->error();
+      if (one && *one) settle(i, **one);
     }
-    DCHECK(!settled_[i], "a name is given once");
-    settled_[i] = true;
+    if (!status) return status;
   }
   return {};
+}
+
+void Unpacker::settle(size_t number, Failure failure) {
+  DCHECK(!settled_[number], "a name is given once");
+  settled_[number] = true;
+  if (failure == Failure::kNone) return;
+  missing_.note(index_.entries[number].path, failure);
+  other_time_[number] = false;
+  failed_[number] = true;
+}
+
+// Files and links of one directory are given their names in any order, but where two names may be one.
+size_t Unpacker::end_of_run(size_t first) {
+  const std::vector<Entry>& entries = index_.entries;
+  const std::string directory = parent_of(entries[first].path);
+  size_t end = first + 1;
+  if (!is_made(entries[first]) || parent_.open(entries[first].path) < 0 || parent_.folds()) return end;
+  while (end < entries.size() && is_made(entries[end]) && parent_of(entries[end].path) == directory) ++end;
+  return end;
 }
 
 // Last, since only so many names are told.
@@ -75,18 +100,18 @@ void Unpacker::note_other_times() {
   other_time_.assign(index_.entries.size(), false);
 }
 
-Result<Failure> Unpacker::give_name(size_t number) {
+Result<Failure> Unpacker::give_name(size_t number, Accounts& accounts) {
   const Entry& entry = index_.entries[number];
-  if (entry.kind == EntryKind::kDirectory) return set_attributes(number);
+  if (entry.kind == EntryKind::kDirectory) return set_attributes(number, accounts);
   if (entry.kind == EntryKind::kHardLink) {
     const Result<Failure> linked = link_to_target(entry, staging_.choose_number(number));
     if (!linked || *linked != Failure::kNone) return linked;
   }
   DCHECK(!staging_.at(number).empty(), "what gets its name was made");
-  return place(entry, staging_.at(number));
+  return place(entry, staging_.at(number), accounts);
 }
 
-Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
+Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged, Accounts& accounts) {
   const int parent = parent_.open(entry.path);
   if (parent < 0) return told(entry.path, errno);
   const std::string name = last_component(entry.path);
@@ -107,12 +132,12 @@ Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
   }
   const int reason = errno;
   // A server of NFS that was restarted does not know that it did it already.
-  if (reason == ENOENT && same_as(entry, parent, name, staged) == Failure::kNone) {
+  if (reason == ENOENT && same_as(entry, parent, name, staged, accounts) == Failure::kNone) {
     parent_.gave(name);
     return Failure::kNone;
   }
   if (reason != EEXIST || options_.overwrite) return told(entry.path, reason);
-  const Failure same = same_as(entry, parent, name, staged);
+  const Failure same = same_as(entry, parent, name, staged, accounts);
   if (same == Failure::kNone) parent_.gave(name);
   return same;
 }
@@ -130,7 +155,7 @@ Failure in_the_way(int parent_fd, const std::string& name) {
 
 // A crash may have come after the name was given. Only bytes that were read say that it is the same file.
 Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& name,
-                          const std::string& staged) {
+                          const std::string& staged, Accounts& accounts) {
   const Failure differs = in_the_way(parent_fd, name);
   if (entry.kind == EntryKind::kSymlink) {
     std::string target(entry.target.size() + 1, '\0');
@@ -151,7 +176,7 @@ Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& 
   const Result<uint64_t> crc = exports::read_crc(fd.get(), wire::CrcKind::kCrc64Ecma, 0, entry.size_bytes);
   if (!crc || *crc != entry.digest) return differs;
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
-  const Result<Failure> given = give_attributes(fd.get(), entry);
+  const Result<Failure> given = give_attributes(fd.get(), entry, accounts);
   if (given && *given == Failure::kAttributesRefused) return *given;
   const bool set = given && *given == Failure::kNone && ::fchmod(fd.get(), mode_of(entry)) == 0 &&
                    ::futimens(fd.get(), times) == 0;
@@ -180,7 +205,7 @@ Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& 
   return cannot();
 }
 
-Result<Failure> Unpacker::set_attributes(size_t number) {
+Result<Failure> Unpacker::set_attributes(size_t number, Accounts& accounts) {
   const Entry& entry = index_.entries[number];
   const bool is_top = entry.path == catalog::kTop;
   if (is_top && tree_.keeps_own) return Failure::kNone;
@@ -191,7 +216,7 @@ Result<Failure> Unpacker::set_attributes(size_t number) {
   if (const int reason = is_top ? 0 : parent_.make(entry.path, &fd); reason != 0)
     return told(entry.path, reason);
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
-  if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
+  if (Result<Failure> given = give_attributes(fd.get(), entry, accounts); !given || *given != Failure::kNone)
     return given;
   // The nine permission bits travel, and that it is sticky; that bit and others of a directory, such as that
   // its group is inherited in it, stay if they are set here.

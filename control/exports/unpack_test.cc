@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/exports/unpack.h"
 
+#include <fmt/format.h>
+
 #include "control/exports/times.h"
 #include "control/exports/unpack_fixture.h"
 
@@ -44,6 +46,24 @@ TEST_P(UnpackTest, EveryKindOfNameIsMadeWithItsModeAndTime) {
   EXPECT_EQ(mode("t"), 0750U);
   EXPECT_EQ(mtime_ns("t"), 5);
   EXPECT_EQ(mode("t/sub/deep"), 0700U) << "nobody said anything of it";
+}
+
+TEST_P(UnpackTest, OfManyNamesEachFailsByItself) {
+  Content content;
+  Names expected;
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = fmt::format("{}/{}", "abc"[i % 3], i);
+    content.add_file(name, name);
+    if (i % 7 == 0) expected[name] = Failure::kDamaged;
+    if (i % 7 == 0) content.entries.back().digest ^= 1;
+    if (i % 50 == 1) content.add_file(name, name);  // twice
+  }
+  EXPECT_EQ(unpack(content), expected);
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = fmt::format("{}/{}", "abc"[i % 3], i);
+    EXPECT_EQ(there(name), i % 7 != 0);
+    EXPECT_EQ(there(name) ? text(name) : name, name);
+  }
 }
 
 TEST_P(UnpackTest, NamesThatAreNoTextAreMadeAsTheyAre) {

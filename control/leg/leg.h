@@ -76,6 +76,7 @@ class Leg {
   // ---- attempts ----
   void begin_attempt(uint64_t now_ns, Effects& out);
   void stop(Error error, LastWord word, uint64_t now_ns, Effects& out);
+  bool goes_on() const { return phase_ != LegPhase::kIdle && phase_ < LegPhase::kClosing; }
   // Others go on without it for good: before stop().
   void leave_out(const std::string& why) { job_.legs.leave_out(id_, why); }
   const std::string& left_out() const { return job_.legs.left_out(id_); }

@@ -7,7 +7,7 @@
 namespace sluice::transfer {
 
 void Leg::stop(Error error, LastWord word, uint64_t now_ns, Effects& out) {
-  if (phase_ == P::kIdle || phase_ >= P::kClosing) return;  // the first reason stays
+  if (!goes_on()) return;  // the first reason stays
   if (word == LastWord::kFailure) error = job_.with_user(std::move(error), peer_name_);
   if (word != LastWord::kNone && stream_.open()) {
     if (word == LastWord::kPause) {

@@ -18,14 +18,29 @@ Witness::Source& Witness::source(LegId leg) {
   return at->second;
 }
 
-void Witness::held(ExtentRun extents) {
-  held_ = true;
-  named_.add(extents);
+void Witness::name(const ExtentMap& extents) {
+  for (ExtentId at = extents.next_set(ExtentId(0)); at < extents.end_id();) {
+    const ExtentId end = extents.next_clear({.first = at, .end = extents.end_id()});
+    named_.add({.first = at, .end = end});
+    at = extents.next_set(end);
+  }
+  for (const Range& hole : holes_) named_.remove(extents.whole_in(hole));
 }
 
-void Witness::doubted(ExtentRun extents) {
+void Witness::held(const ExtentMap& there) {
+  name(there);
+  held_ = !named_.empty();
+}
+
+void Witness::has_holes(std::vector<Range> holes) {
+  holes_ = std::move(holes);
   doubted_ = true;
-  named_.add(extents);
+  sources_.clear();  // what they have said was of other holes
+  witness_.reset();
+  due_.clear();
+  ExtentMap all(layout_);
+  all.set({.first = ExtentId(0), .end = all.end_id()});
+  name(all);
 }
 
 void Witness::asked(LegId leg, ExtentRun extents) {

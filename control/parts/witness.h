@@ -30,9 +30,9 @@ class Witness {
   Witness(ObjectId object, const recovery::Layout& layout, std::vector<Range> holes);
 
   // This is there, and nobody knows who brought it.
-  void held(ExtentRun extents);
-  // A source has to say their digests, whoever sends them: they counted as zeros before.
-  void doubted(ExtentRun extents);
+  void held(const ExtentMap& there);
+  // It has these and no others. What counted as zeros before a source has to say, whoever sends it.
+  void has_holes(std::vector<Range> holes);
   void asked(LegId leg, ExtentRun extents);  // to send them
   // ExtentDigests of any kind; the first word counts.
   void said(LegId leg, ExtentId first, std::span<const uint64_t> digests);
@@ -65,6 +65,7 @@ class Witness {
     RunSet asked;  // for their digests, and not answered
   };
   Source& source(LegId leg);
+  void name(const ExtentMap& extents);                     // but for holes
   void ask_for(const Source& witness, ExtentRun extents);  // as far as it neither has said nor owes them
 
   ObjectId object_;

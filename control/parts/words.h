@@ -44,6 +44,12 @@ struct LegFacts {
   uint32_t lanes = 1;
 };
 
+// Bytes of one of several objects.
+struct ObjectRange {
+  ObjectId object;
+  Range range;
+};
+
 // An extent of a session.
 struct Place {
   ObjectId object;

@@ -160,6 +160,8 @@ class Receiver {
 
   size_t objects() const { return objects_.size(); }
   bool done(ObjectId object) const { return objects_[object].done; }
+  // Actions::finished had it, and nothing of it was forgotten since.
+  bool finishing(ObjectId object) const { return objects_[object].finishing; }
   bool all_done() const { return done_ == objects_.size(); }
   const ExtentMap& written(ObjectId object) const { return objects_[object].written; }
   const ExtentLedger& ledger(ObjectId object) const { return objects_[object].ledger; }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <functional>
 #include <map>
 #include <memory>
@@ -321,6 +322,20 @@ TEST_F(SeveralPeers, WhoOnlySaysHowItEndedNeedsNoFiles) {
   answers(kGamma);
   files_are_made();
   EXPECT_EQ(phase(kGamma), LegPhase::kMoving);
+}
+
+// Legs that are away come back by themselves. What this node's disk needs is somebody.
+TEST_F(SeveralPeers, AnErrorOfThisNodeConcernsThoseThatAreAwayAsWell) {
+  answers(kGamma);
+  files_are_made();
+  for (const LegId leg : {kAlpha, kBeta}) {
+    unanswered_.erase(leg);
+    post(CallEnded{.leg = leg, .status = Error{ErrorCode::kPeerUnreachable, "refused"}});
+  }
+  post(FlowEvent{.leg = kGamma,
+                 .lane = LaneId(0),
+                 .event = {.kind = board::EventKind::kExtentFailed, .object = 0, .value = EIO}});
+  EXPECT_EQ(transfer_->phase(), TransferPhase::kPaused);
 }
 
 // The last leg that moves data ends while others speak with their peers: the data end stays for them.

@@ -144,7 +144,10 @@ uint64_t Transfer::due_ns() const {
 }
 
 void Transfer::fail_attempt(const Error& error, uint64_t now_ns) {
-  for (auto& leg : legs_) stop(*leg, error, LastWord::kFailure, now_ns);
+  for (auto& leg : legs_) {
+    if (leg->goes_on()) ends_.of_all = leg->id();
+    stop(*leg, error, LastWord::kFailure, now_ns);
+  }
 }
 
 // ---- the beginning -----------------------------------------------------------------------------

@@ -94,7 +94,10 @@ void Transfer::follow(Leg& leg, uint64_t now_ns) {
     batch.files = file_rows();  // some of them may have failed
     write(Entry::kComplete, std::move(batch), Durability::kPower, leg.id());
   }
-  if (const std::optional<Error> failure = leg.take_failure()) stop_others(leg, *failure, now_ns);
+  if (const std::optional<Error> failure = leg.take_failure()) {
+    ends_.of_all = leg.id();
+    stop_others(leg, *failure, now_ns);
+  }
   if (leg.take_anew()) {
     stop_others(leg, {ErrorCode::kPeerUnreachable, fmt::format("{} opens the session anew", leg.peer_name())},
                 now_ns);

@@ -2,8 +2,8 @@
 // back.
 //
 // Where one leg ends the others go on, unless what ended it concerns all: an error of this node's files, an
-// operator, or a peer at which the transfer has ended. When the last leg has ended the attempt is over, and
-// what follows is decided by the end that leaves most hope.
+// operator, or a peer at which the transfer has ended. When the last leg has ended the attempt is over. What
+// follows is decided by what concerns all, or else by the end that leaves most hope.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -146,8 +146,9 @@ const AttemptEnd& Transfer::telling_end() const {
     // Nobody knows which source is right: another one that is away gives no hope.
     if (job_.several_peers && end.error && end.error->code == ErrorCode::kIntegrity && !left_out) return 0;
     if (end.paused) return 2;
+    if (leg == ends_.of_all) return 3;
     const Remedy remedy = end.error && !end.peer_ended ? remedy_of(end.error->code) : Remedy::kNone;
-    return 3 + static_cast<int>(remedy);
+    return 4 + static_cast<int>(remedy);
   };
   CHECK(ends_.last, "one leg at least has ended");
   LegId telling = *ends_.last;

@@ -131,6 +131,7 @@ void Oracle::add_sectors(std::vector<uint8_t>* sectors, uint32_t object, uint64_
 }
 
 void Oracle::reported_durable(uint32_t object, uint64_t offset, uint64_t length) {
+  if (nameless_.contains(object)) return;  // it begins anew, whatever was written since
   add_sectors(&durable_[object], object, offset, length);
 }
 
@@ -182,7 +183,6 @@ uint64_t Oracle::undurable_bytes() const {
 
 void Oracle::power_lost(FileSystem& files) {
   written_.clear();
-  std::erase_if(durable_, [&](const auto& each) { return nameless_.contains(each.first); });
   nameless_.clear();
   for (const auto& [object, sectors] : durable_) {
     uint64_t number = files.find(final_name(object));

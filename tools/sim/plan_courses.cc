@@ -103,6 +103,7 @@ void choose_sources(Plan& p, Random& r) {
                             .node = kDestination,
                             .leg = static_cast<uint32_t>(r.below(p.sources))});
   }
+  if (r.chance(100'000)) p.removed_ns = 1 + r.below(busy_ns(p));
 }
 
 void choose_rivals(Plan& p, Random& r) {
