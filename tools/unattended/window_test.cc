@@ -23,10 +23,10 @@ TEST(Window, MayGoOverMidnight) {
   ASSERT_TRUE(evening);
   EXPECT_TRUE(evening->contains(24 * kHourS - 1));
   EXPECT_FALSE(evening->contains(0));
-  const auto night = Window::parse("24:00-06:00");
-  ASSERT_TRUE(night);
-  EXPECT_TRUE(night->contains(0));
-  EXPECT_FALSE(night->contains(6 * kHourS));
+  const auto early = Window::parse("24:00-06:00");
+  ASSERT_TRUE(early);
+  EXPECT_TRUE(early->contains(0));
+  EXPECT_FALSE(early->contains(6 * kHourS));
 }
 
 TEST(Window, WhatIsNoneIsRefused) {
