@@ -205,7 +205,7 @@ TEST(Paused, ForAReasonOfThisNodeSaysIt) {
     EXPECT_EQ(world->journal.record.state, RecordState::kPaused);
     EXPECT_FALSE(world->said<Pause>().empty());
     world->post(ContinueAsked{});
-    EXPECT_EQ(world->error(), ErrorCode::kOk);
+    EXPECT_EQ(world->error(), std::nullopt);
   }
   Scene batch = alone(source());
   batch.options.on_error = options::OnError::kFail;
