@@ -5,7 +5,7 @@
 // mean of a beta distribution, as for any share that is counted.
 //
 // A start that overshoots loses much, for a moment, by its own doing. What is sent ahead for that loss comes
-// too late for it. So the estimate soon forgets, and tells apart what was lost only lately.
+// too late for it. So the estimate tells apart what was lost lately.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@ class LossEstimate {
   static constexpr double kLostBefore = 0.25;
   static constexpr double kSentBefore = 50;
   // What was counted longer ago than so many transmissions counts half, since paths change.
-  static constexpr double kRemembered = 2048;
+  static constexpr double kRemembered = 8192;
   static constexpr double kRememberedLately = 256;
 
   // Of the transmissions that the peer knows of: how many there were, and how many of them were lost; in all.
@@ -37,11 +37,16 @@ class LossEstimate {
   double counted() const { return all_.sent == 0 ? 0 : std::min(kMost, all_.lost / all_.sent); }
   // Never 0.
   double expected() const { return all_.expected(); }
-  // The same for what is sent next; less than that where a loss is over.
-  double expected_now() const { return std::min(all_.expected(), lately_.expected()); }
+  // The same for what is sent next: where less than two thirds of it was lost lately, some of that loss is
+  // over. Chance alone rarely makes so much of the last few hundred.
+  double expected_now() const {
+    const double lately = lately_.expected();
+    return lately < kOver * all_.expected() ? lately : all_.expected();
+  }
 
  private:
   static constexpr double kMost = 0.95;
+  static constexpr double kOver = 2.0 / 3;
   struct Counted {
     double sent = 0;
     double lost = 0;  // of these

