@@ -197,13 +197,13 @@ asio::awaitable<Result<tcp::socket>> open_socket(const identity::Peer& peer,
   co_return unreachable(peer, reason);
 }
 
-// What mends a peer that is another one than was expected. Empty: the reason says it.
+// How to reach the expected peer where another one has answered. Empty: the reason says it.
 std::string remedy_of(const identity::Identity& self, const identity::Peer& peer, const PeerCheck& check,
                       const std::string& answers) {
-  if (peer.by_authority || check.fingerprint == peer.fingerprint) return "";
   const std::string correct = "; correct the address in trusted/" + peer.name + ".toml";
   if (check.fingerprint == self.fingerprint) return " (that is this node itself)" + correct;
   if (!answers.empty()) return " (that is " + answers + ")" + correct;
+  if (peer.by_authority || check.fingerprint == peer.fingerprint) return "";
   return "; if its owner confirms the new key: sluice node trust " + peer.name + " CERT.pem --replace";
 }
 

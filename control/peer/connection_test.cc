@@ -146,15 +146,18 @@ TEST_F(ConnectionTest, AnAddressOfAnotherTrustedNodeIsToBeCorrected) {
   auto peer = peer_beta();
   peer.name = "gamma";
   peer.fingerprint = gamma.fingerprint;
-  const identity::Standing both{
-      std::make_shared<const identity::Identity>(alpha_),
-      std::make_shared<const identity::Trust>(std::vector<identity::Peer>{peer_beta(), peer})};
-  auto called = run(connect(both, peer, kTimeoutMs, memory_));
-  ASSERT_FALSE(called);
-  EXPECT_EQ(called.error().code, ErrorCode::kPeerUntrusted);
-  EXPECT_NE(called.error().message.find("(that is beta); correct the address in trusted/gamma.toml"),
-            std::string::npos)
-      << called.error().message;
+  for (const bool by_authority : {false, true}) {
+    peer.by_authority = by_authority;
+    const identity::Standing both{
+        std::make_shared<const identity::Identity>(alpha_),
+        std::make_shared<const identity::Trust>(std::vector<identity::Peer>{peer_beta(), peer})};
+    auto called = run(connect(both, peer, kTimeoutMs, memory_));
+    ASSERT_FALSE(called);
+    EXPECT_EQ(called.error().code, ErrorCode::kPeerUntrusted);
+    EXPECT_NE(called.error().message.find("(that is beta); correct the address in trusted/gamma.toml"),
+              std::string::npos)
+        << called.error().message;
+  }
 }
 
 TEST_F(ConnectionTest, WhoseOwnCertificateHasExpiredIsToldSo) {
