@@ -231,9 +231,9 @@ class DestinationEnd final : public DataEnd {
   // small file would come sooner without it.
   static constexpr uint64_t kSizesWaitNs = 5'000'000'000;
   struct Due {  // to be given their names
-    std::set<ObjectId>
-        finished;           // before all sources were heard, or, the last pack, before the others are done
-    uint64_t since_ns = 0;  // so long one waits for sources; 0: none does
+    // Before all sources were heard, or, the last pack, before the others are done.
+    std::set<ObjectId> finished;
+    uint64_t since_ns = 0;  // since then one waits for sources; 0: none does
     bool waits_no_longer = false;
   } due_;
   std::set<ObjectId> lost_objects_;

@@ -114,7 +114,7 @@ class DestinationFiles {
   // Closes what an earlier life of this control had open and has ended; workers were told to hold none of it.
   void close_ended(Effects& out);
   Batch rows_anew(ObjectId object) const;  // for the journal: no extent of it counts
-  // What counts as zeros, but one of several sources has bytes there.
+  // These ranges count as zeros, and one of several sources has bytes there.
   std::vector<parts::ObjectRange> take_no_holes() { return std::exchange(no_holes_, {}); }
   // Its descriptor is gone: it has its name.
   void let_go(ObjectId object) { holdings_[object].has_file = false; }

@@ -16,6 +16,7 @@
 namespace sluice::grant {
 namespace {
 
+constexpr size_t kShownPathBytes = 64;
 constexpr size_t kDigestBytes = 32;
 constexpr int64_t kLatestUnixNs = 1LL << 62;
 
@@ -140,7 +141,7 @@ Result<transfer::SignedGrant> sign(const identity::Identity& self, const Grant& 
     return Error{
         ErrorCode::kUsage,
         fmt::format("{}: a destination of {} bytes; of a transfer between two other nodes it has at most {}",
-                    base::printable(grant.path, kFingerprintDigits), grant.path.size(),
+                    base::printable(grant.path, kShownPathBytes), grant.path.size(),
                     transfer::kGrantPathBytesMax)};
   transfer::SignedGrant made{.grant = encode(grant), .signature = {}, .certificate = self.certificate_pem};
   Result<std::string> signature = identity::sign(self, signed_text(made.grant));

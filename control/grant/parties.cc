@@ -12,7 +12,7 @@ namespace sluice::grant {
 
 bool is_party(const std::string& text) {
   if (text.starts_with(kByAuthority)) return config::valid_node_name(text.substr(kByAuthority.size()));
-  return text.size() == kFingerprintDigits && identity::is_hex(text);
+  return identity::is_fingerprint(text);
 }
 
 bool is_party(const std::string& party, const identity::Peer& peer, const identity::Peer& signer) {

@@ -11,7 +11,6 @@
 
 namespace sluice::grant {
 
-inline constexpr size_t kFingerprintDigits = 64;
 inline constexpr std::string_view kByAuthority = "node ";  // no fingerprint begins so
 
 // Is it a name of either kind?

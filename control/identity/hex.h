@@ -1,4 +1,4 @@
-// Bytes as lower-case hex digits.
+// Bytes as lower-case hex digits, and the fingerprints of keys, which are written so.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,6 +11,11 @@ namespace sluice::identity {
 
 inline bool is_hex(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+inline constexpr size_t kFingerprintDigits = 64;
+inline bool is_fingerprint(std::string_view text) {
+  return text.size() == kFingerprintDigits && is_hex(text);
 }
 
 inline std::string to_hex(std::string_view bytes) {

@@ -37,7 +37,7 @@ bool is_there(const fs::path& file) {
   return fs::symlink_status(file, ignored).type() != fs::file_type::not_found;
 }
 
-// Who may write the directory may put other files in the place of these, whatever their own modes are.
+// Users who may write the directory may replace these files, whatever the modes of the files are.
 Status check_place(const fs::path& node) {
   const fs::path key = key_file_of(node);
   struct stat info {};

@@ -16,7 +16,6 @@ namespace sluice::identity {
 
 inline Error configuration(std::string message) { return {ErrorCode::kConfiguration, std::move(message)}; }
 inline Error untrusted(std::string reason) { return {ErrorCode::kPeerUntrusted, std::move(reason)}; }
-inline constexpr size_t kFingerprintDigits = 64;
 
 // Whether the system lacks descriptors or memory just now: nothing is wrong with what was asked for.
 bool is_shortage(int error_number);

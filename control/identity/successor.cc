@@ -76,8 +76,7 @@ std::optional<Statement> statement_in(X509* certificate) {
   statement.signature = text;
   const auto read = std::from_chars(until.data(), until.data() + until.size(), statement.until_unix_s);
   const bool good = read.ec == std::errc() && read.ptr == until.data() + until.size() &&
-                    statement.until_unix_s > 0 && statement.former_fingerprint.size() == kFingerprintDigits &&
-                    is_hex(statement.former_fingerprint);
+                    statement.until_unix_s > 0 && is_fingerprint(statement.former_fingerprint);
   return good ? std::optional(statement) : std::nullopt;
 }
 

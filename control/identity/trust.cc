@@ -18,8 +18,6 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr size_t kChainMax = 8;     // that a peer of an authority is remembered with
 constexpr size_t kGoodMax = 8'192;  // more than a node can have of connections
 
-bool is_fingerprint(const std::string& text) { return text.size() == kFingerprintDigits && is_hex(text); }
-
 fs::path bars_of(const fs::path& node_directory) { return node_directory / "distrusted"; }
 
 std::string date_of(int64_t unix_s) { return base::utc_text(unix_s * kSecondNs); }

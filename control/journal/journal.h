@@ -49,8 +49,8 @@ class Journal {
   static constexpr size_t kForgottenAtOnce = 2048;
   Status forget_ended(size_t keep, int64_t before_unix_ns);
 
-  // False: its path leads to another file now, or to none. What cannot be looked at stands. Any thread, at
-  // once.
+  // False: its path leads to another file now, or to none. True also where the path
+  // cannot be looked at. Any thread, at once.
   bool stands() const;
 
  private:

@@ -91,9 +91,8 @@ class Leg {
   // Asks if that is due. `wanted`: nothing else is to be done. True: the question is under way.
   bool inquiring(bool wanted, uint64_t now_ns, Effects& out);
   void forgotten(uint64_t now_ns, Effects& out);  // take_forgetting() was done
-  void open_flows(Effects& out) {
-    handshake_.open_flows(out);
-  }  // while the journal takes what take_agreed() told of
+  // While the journal takes what take_agreed() told of.
+  void open_flows(Effects& out) { handshake_.open_flows(out); }
   void journal_agreed(uint64_t now_ns) { handshake_.journal_agreed(now_ns); }  // it has taken that
   void completion_noted(uint64_t now_ns, Effects& out);  // what take_completion() told of is in the journal
   // Goes on if what it waited for has happened, or time is over.

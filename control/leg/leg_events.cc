@@ -20,7 +20,7 @@ Hello Leg::hello() const {
 
 void Leg::on(const CallEnded& event, uint64_t now_ns, Effects& out) {
   stream_.call_ended(static_cast<bool>(event.status), now_ns);
-  // Who is not trusted there was heard by nobody.
+  // A peer that does not trust this node has heard nothing.
   const bool heard = event.status || (event.said && event.status.error().code == ErrorCode::kPeerUnreachable);
   attempt_.heard |= heard;
   if (phase_ != LegPhase::kHandshake) return;

@@ -31,7 +31,7 @@ class Witness {
 
   // This is there, and nobody knows who brought it.
   void held(const ExtentMap& there);
-  // It has these and no others. What counted as zeros before a source has to say, whoever sends it.
+  // It has these and no others. A source has to say what counted as zeros before, whoever sends it.
   void has_holes(std::vector<Range> holes);
   void asked(LegId leg, ExtentRun extents);  // to send them
   // ExtentDigests of any kind; the first word counts.

@@ -74,9 +74,9 @@ class Connection {
 // Hears of each key that somebody offers in place of a pinned one.
 using OnOffer = std::function<void(identity::Offer)>;
 
-// What a caller says as soon as the peer has proved who it is: the peer hears it with the end of the
-// handshake, a round trip before its verdict on this node is here. It may be given before connect() or while
-// that goes on; afterwards the connection takes it.
+// A caller says these words as soon as the peer has proved who it is. The peer hears them with the end of the
+// handshake, a round trip before its verdict on this node is here. The caller gives them before connect() or
+// while that goes on; afterwards it gives them to the connection.
 class FirstWords {
  public:
   explicit FirstWords(std::vector<PeerMessage> words = {}) : waiting_(std::move(words)) {}

@@ -3,9 +3,9 @@
 // Pure. Data begin with the size that both ports can do. Where the path carries less, nothing long arrives,
 // and nobody says so: what tells is that the peer answers and the data are missing. Then probes of several
 // sizes are sent, each a few times: a ladder of the sizes that links really have, and one between the longest
-// of them that came and the next. What came decides; loss that takes all sizes alike decides nothing. A queue
-// that overflows takes the first probes, and lets the last ones pass: so what was found is asked once more.
-// SPDX-License-Identifier: Apache-2.0
+// of them that came and the next. The probes that came decide; loss that takes all sizes alike decides
+// nothing. A queue that overflows takes the first probes, and lets the last ones pass: so what was found is
+// asked once more. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

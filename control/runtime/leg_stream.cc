@@ -33,7 +33,7 @@ LegStream::LegStream(std::shared_ptr<Services> services, std::weak_ptr<EventQueu
       queue_(std::move(queue)),
       leg_(leg),
       peer_name_(std::move(peer_name)),
-      dialled_{.words = nullptr, .connection = nullptr, .timer = asio::steady_timer(services_->io)} {}
+      dialled_{.connection = nullptr, .timer = asio::steady_timer(services_->io)} {}
 
 LegStream::~LegStream() {
   *self_ = nullptr;
@@ -135,10 +135,7 @@ void LegStream::perform(const transfer::Call& effect) {
   calling_ = ++calls_;
   std::vector<peer::PeerMessage> words;
   for (const transfer::Message& word : effect.words) words.push_back(peer::to_wire(word));
-  if (dialled_.number != 0) {
-    words_ = dialled_.words;
-    return words_->say(std::move(words));
-  }
+  if (dialled_.number != 0) return words_->say(std::move(words));
   if (dialled_.connection) {
     for (const peer::PeerMessage& word : words) (void)dialled_.connection->send(word);
     dialled_.timer.cancel();
@@ -151,8 +148,8 @@ void LegStream::perform(const transfer::Call& effect) {
 void LegStream::perform(const transfer::Dial&) {
   DCHECK(calling_ == 0 && dialled_.number == 0 && !stream_, "what is dialled for is the first call");
   dialled_.number = ++calls_;
-  dialled_.words = std::make_shared<peer::FirstWords>();
-  begin_call(dialled_.number, dialled_.words);
+  words_ = std::make_shared<peer::FirstWords>();
+  begin_call(dialled_.number, words_);
 }
 
 void LegStream::begin_call(uint64_t number, std::shared_ptr<peer::FirstWords> words) {
@@ -178,7 +175,6 @@ asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::s
 // The call has come meanwhile, or comes soon. One that comes later makes a connection of its own.
 void LegStream::dialled(Result<std::unique_ptr<peer::Connection>> connected) {
   dialled_.number = 0;
-  dialled_.words = nullptr;
   if (calling_ != 0) return called(calling_, std::move(connected));
   if (!connected) return;
   dialled_.connection = std::move(*connected);
@@ -190,7 +186,6 @@ void LegStream::dialled(Result<std::unique_ptr<peer::Connection>> connected) {
 
 void LegStream::drop_dialled() {
   dialled_.number = 0;
-  dialled_.words = nullptr;
   dialled_.timer.cancel();
   if (!dialled_.connection) return;
   asio::co_spawn(services_->io, hang_up(services_->io, std::exchange(dialled_.connection, nullptr)),

@@ -95,12 +95,11 @@ class LegStream {
   LinePtr stream_;
   LinePtr call_;  // of the peer, that waits
   uint64_t calling_ = 0;
-  std::shared_ptr<peer::FirstWords> words_;  // of the call
+  std::shared_ptr<peer::FirstWords> words_;  // of the call, or of the one that is dialled for
   uint64_t calls_ = 0;
   // A Dial opens this connection, and the next Call takes it. Nobody reads from it before that.
   struct Dialled {
     uint64_t number = 0;  // while it is being opened
-    std::shared_ptr<peer::FirstWords> words;
     std::shared_ptr<peer::Connection> connection;
     asio::steady_timer timer;
   } dialled_;

@@ -97,9 +97,7 @@ Result<Enrolled> Site::answer(const std::string& certificate_pem) const {
 Result<Enrolled> Site::enrol(const Asked& asked, int64_t now_unix_s) {
   const Error unknown = untrusted("this token is not known to the authority " + base::printable(subject_) +
                                   ", or was not signed with; ask its holder for another");
-  if (!valid_token_id(asked.wish.token) || asked.wish.fingerprint.size() != identity::kFingerprintDigits ||
-      !identity::is_hex(asked.wish.fingerprint))
-    return unknown;
+  if (!valid_token_id(asked.wish.token) || !identity::is_fingerprint(asked.wish.fingerprint)) return unknown;
   const auto token = load_token(asked.wish.token);
   if (!token && token.error().code == ErrorCode::kUsage) return unknown;
   if (!token) return token.error();

@@ -3,11 +3,9 @@
 // A node that has renewed its certificate has several that count. Each of them is in the token that it was
 // signed with (tokens/ID/uses), and the last one in issued/ as well, perhaps there alone after a crash.
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <ctime>
 #include <map>
 
-#include "control/identity/hex.h"
 #include "control/identity/node_files.h"
 #include "control/site/issue.h"
 #include "control/site/parts.h"
@@ -22,17 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kListBytesMax = 64U << 10;  // as node_files.h reads it; some 1700 certificates
-
-Result<std::vector<fs::path>> certificates_in(const fs::path& directory) {
-  std::vector<fs::path> files;
-  std::error_code failure;
-  fs::directory_iterator entries(directory, failure);
-  if (failure == std::errc::no_such_file_or_directory) return files;
-  for (; !failure && entries != fs::directory_iterator(); entries.increment(failure))
-    if (entries->path().extension() == ".pem") files.push_back(entries->path());
-  if (failure) return cannot(directory, failure.value());
-  return files;
-}
 
 std::string serial_of(X509* certificate) {
   uint64_t serial = 0;

@@ -74,8 +74,7 @@ Result<TokenRules> read_rules(const fs::path& file, bool* not_found) {
                    .uses_max = number("uses"),
                    .lifetime_s = number("certificate_s"),
                    .replaces = (*table)["replaces"].value_or(false)};
-  const bool good = rules.public_key.size() == identity::kFingerprintDigits &&
-                    identity::is_hex(rules.public_key) && valid_pattern(rules.pattern) &&
+  const bool good = identity::is_fingerprint(rules.public_key) && valid_pattern(rules.pattern) &&
                     rules.uses_max > 0 && rules.lifetime_s > 0;
   if (good) return rules;
   return configuration(file.string() + ": is damaged; remove the directory of this token");
@@ -83,16 +82,12 @@ Result<TokenRules> read_rules(const fs::path& file, bool* not_found) {
 
 // Their fingerprints alone: a token may have thousands, and each newcomer makes this look.
 Result<std::vector<TokenUse>> list_uses(const fs::path& directory) {
+  const auto files = certificates_in(directory);
+  if (!files) return files.error();
   std::vector<TokenUse> uses;
-  std::error_code failure;
-  fs::directory_iterator entries(directory, failure);
-  if (failure == std::errc::no_such_file_or_directory) return uses;
-  for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
-    const fs::path& file = entries->path();
-    if (file.extension() == ".pem" && identity::is_hex(file.stem().string()))
+  for (const fs::path& file : *files)
+    if (identity::is_hex(file.stem().string()))
       uses.push_back({.name = "?", .fingerprint = file.stem().string()});
-  }
-  if (failure) return cannot(directory, failure.value());
   return uses;
 }
 
@@ -113,6 +108,17 @@ void read_use(const fs::path& directory, TokenUse& use) {
 Error cannot(const fs::path& file, int error) {
   if (identity::is_shortage(error)) return identity::shortage(file, error);
   return configuration(file.string() + ": " + std::strerror(error) + "; check its permissions and the disk");
+}
+
+Result<std::vector<fs::path>> certificates_in(const fs::path& directory) {
+  std::vector<fs::path> files;
+  std::error_code failure;
+  fs::directory_iterator entries(directory, failure);
+  if (failure == std::errc::no_such_file_or_directory) return files;
+  for (; !failure && entries != fs::directory_iterator(); entries.increment(failure))
+    if (entries->path().extension() == ".pem") files.push_back(entries->path());
+  if (failure) return cannot(directory, failure.value());
+  return files;
 }
 
 identity::CertificatePointer read_certificate(const fs::path& file) {

@@ -265,8 +265,8 @@ class Transfer {
   struct Ends {  // of legs, in the attempts that are under way
     std::map<LegId, AttemptEnd> how;
     std::optional<LegId> last;
-    std::optional<LegId>
-        of_all;               // it ended with an error of this node, which concerns those that were away too
+    // It ended with an error of this node, which concerns those that were away too.
+    std::optional<LegId> of_all;
     std::set<LegId> rested;   // they wait by themselves, while others go on
     std::set<LegId> stopped;  // by the transfer: why is nothing about their peers
     std::set<LegId> parting;  // their peers have not said that they know of the end

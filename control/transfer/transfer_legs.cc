@@ -67,7 +67,7 @@ void Transfer::stop_others(const Leg& leg, const Error& error, uint64_t now_ns) 
 }
 
 void Transfer::stop(Leg& leg, const Error& error, LastWord word, uint64_t now_ns) {
-  if (leg.phase() != LegPhase::kIdle && leg.phase() < LegPhase::kClosing) ends_.stopped.insert(leg.id());
+  if (leg.goes_on()) ends_.stopped.insert(leg.id());
   leg.stop(error, word, now_ns, out_);
 }
 

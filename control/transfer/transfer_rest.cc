@@ -73,8 +73,6 @@ void Transfer::keep_resting(uint64_t now_ns) {
   take_files_again(now_ns);
 }
 
-// Without an error an operator asked for it. Whoever will not be there to mend an error may have it end the
-// session.
 // Nobody will be there to let it go on.
 bool Transfer::fails_at_once() const {
   return job_.request && job_.request->options.on_error == options::OnError::kFail;
@@ -87,6 +85,8 @@ Error Transfer::held_by(const Error& error) const {
                       error.message, job_.id.substr(0, 8))};
 }
 
+// Without an error an operator asked for it. Whoever will not be there to mend an error may have it end the
+// session.
 void Transfer::hold(const std::optional<Error>& error, uint64_t now_ns) {
   if (error && fails_at_once()) return end_with(error, now_ns);
   if (error) {

@@ -186,7 +186,7 @@ Result<int> revoke(const Context& context, const std::string& directory, const s
   Status done = site::valid_token_id(what) ? site->revoke_token(what) : Status(usage(""));
   const bool token = static_cast<bool>(done);
   if (!done && done.error().code != ErrorCode::kUsage) return done.error();
-  const bool key = what.size() == identity::kFingerprintDigits && identity::is_hex(what);
+  const bool key = identity::is_fingerprint(what);
   if (!token) done = key ? site->revoke_key(what) : site->revoke_node(what);
   if (!done && site::valid_token_id(what) && done.error().code == ErrorCode::kUsage)
     return usage("there is neither a token nor a node " + what + "; 'sluice authority tokens' lists tokens");

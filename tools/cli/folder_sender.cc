@@ -15,6 +15,7 @@
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
 #include "tools/cli/local_files.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/when.h"
 
 namespace sluice::cli {
@@ -27,9 +28,8 @@ using Numbers = std::vector<std::pair<uint64_t, std::string>>;
 constexpr int64_t kFollowNs = 15 * kOneSecondNs;  // an event says more, and sooner
 constexpr int64_t kSilenceNs = 2 * kOneSecondNs;  // between calls to a node that does not answer
 constexpr int64_t kDoubtNs = 5 * kOneSecondNs;    // within which a call of before may still begin a session
-constexpr size_t kShownDigits = 8;
 
-std::string short_id(const std::string& id) { return printable(id.substr(0, kShownDigits)); }
+std::string short_id(const std::string& id) { return printable(id.substr(0, kShortIdBytes)); }
 
 std::string counted_files(size_t count) { return base::counted(count, "file", "files"); }
 

@@ -43,8 +43,7 @@ Result<std::string> text_at(const Environment& environment, const std::string& n
 
 // A fingerprint, or a certificate's file.
 Result<std::string> fingerprint(const Environment& environment, const std::string& given) {
-  constexpr size_t kDigits = 64;
-  if (given.size() == kDigits && identity::is_hex(given)) return given;
+  if (identity::is_fingerprint(given)) return given;
   const Result<std::string> pem = read_certificate((environment.working_directory / given).string());
   if (!pem) return pem.error();
   return identity::fingerprint_of_pem(*pem);

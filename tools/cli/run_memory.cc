@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "control/identity/hex.h"
 #include "control/identity/node_files.h"
 #include "control/identity/sha256.h"
 #include "tools/cli/format.h"
@@ -27,10 +28,7 @@ std::string transfer_key(const RunTransfer& transfer, const std::filesystem::pat
         [](const auto& one) -> const auto& { return one.options(); }, *request);
     for (const std::string& name : options.names()) text += name + '\0';
   }
-  std::string digits;
-  for (const char byte : identity::sha256_of(text).substr(0, kKeyBytes))
-    digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return digits;
+  return identity::to_hex(identity::sha256_of(text).substr(0, kKeyBytes));
 }
 
 }  // namespace

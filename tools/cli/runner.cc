@@ -26,7 +26,6 @@ namespace {
 
 // So many are under way at a time: what a node remembers of sessions that ended, and lets wait, is limited.
 constexpr size_t kUnderWayMax = 64;
-constexpr size_t kShortDigits = 8;
 
 std::string counted_kinds(const std::vector<ErrorCode>& codes) {
   std::vector<std::pair<ErrorCode, size_t>> counts;
@@ -199,7 +198,7 @@ Result<std::optional<api::Session>> Runner::going_on(const RunTransfer& transfer
 // What somebody else has paused waits for somebody; what an error or the window of the command holds does
 // not.
 Status Runner::go_on(const RunTransfer& transfer, const Session& known, const api::Session& session) {
-  const std::string short_id = known.id.substr(0, kShortDigits);
+  const std::string short_id = known.id.substr(0, kShortIdBytes);
   const bool paused = session.state() == api::Session::PAUSED;
   const bool by_error = api::stands_still(session);
   const bool by_others = paused && !by_error && !known.held;

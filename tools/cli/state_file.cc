@@ -34,7 +34,7 @@ Error cannot_remember(const std::filesystem::path& path, const char* what) {
 
 enum class Stands : uint8_t { kInItsPlace, kNowhere, kReplaced };
 
-// What cannot be looked at stands.
+// In its place also where the path cannot be looked at.
 Stands how_it_stands(const std::filesystem::path& path, const UniqueFd& open_file) {
   struct stat at {};
   struct stat its {};

@@ -89,7 +89,7 @@ Result<TransferLists> TransferLists::of(const TransferFlags& flags, const Contex
       std::visit([](const auto& each) { return sources_of(each); }, *request);
   if (!flags.manifest.empty()) {
     const bool standard = is_standard(flags.manifest);
-    if (standard && (input == nullptr || flags.files_from == "-" || is_standard(flags.paths.front())))
+    if (standard && (input == nullptr || is_standard(flags.files_from) || is_standard(flags.paths.front())))
       return Error{ErrorCode::kUsage, "--manifest -: stdin is not read here; name a file"};
     std::ifstream file;
     if (!standard) {

@@ -89,13 +89,14 @@ void check_peers(const Facts& facts, std::vector<Finding>& out) {
 void check_peer_look(const Facts& facts, std::vector<Finding>& out) {
   if (!facts.peer_look) return;
   const PeerLook& look = *facts.peer_look;
-  const auto peer = std::ranges::find(facts.peers, look.name, &PeerFacts::name);
-  if (!look.problem.empty() && peer != facts.peers.end() && peer->address.empty())
-    return warn(out, "peer_asked",
-                fmt::format("{} calls this node, and cannot be called: it was not asked", look.name),
-                "run 'sluice doctor' with the name of this node there");
-  if (!look.problem.empty())
+  if (!look.problem.empty()) {
+    const auto peer = std::ranges::find(facts.peers, look.name, &PeerFacts::name);
+    if (peer != facts.peers.end() && peer->address.empty())
+      return warn(out, "peer_asked",
+                  fmt::format("{} calls this node, and cannot be called: it was not asked", look.name),
+                  "run 'sluice doctor' with the name of this node there");
     return fail(out, "peer_asked", fmt::format("{}: {}", look.name, look.problem), look.remedy);
+  }
   pass(out, "peer_asked",
        fmt::format("{} is trusted, trusts this node, and answers in {:.3f} ms", look.name,
                    static_cast<double>(look.round_trip_ns) * 1e-6));

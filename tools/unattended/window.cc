@@ -35,8 +35,8 @@ std::optional<Window> Window::parse(std::string_view text) {
   const auto from_s = second_of(text.substr(0, dash));
   const auto to_s = second_of(text.substr(dash + 1));
   if (!from_s || !to_s || *from_s == *to_s) return std::nullopt;
-  const Window window{.from_s = *from_s % kDayS,
-                      .to_s = *to_s};  // a window that begins at 24:00 does at 0:00
+  // What begins at 24:00 begins at 0:00.
+  const Window window{.from_s = *from_s % kDayS, .to_s = *to_s};
   return window.from_s == window.to_s ? std::nullopt : std::optional(window);
 }
 
