@@ -4,8 +4,9 @@
 // and nobody says so: what tells is that the peer answers and the data are missing. Then probes of several
 // sizes are sent, each a few times: a ladder of the sizes that links really have, and one between the longest
 // of them that came and the next. The probes that came decide; loss that takes all sizes alike decides
-// nothing. A queue that overflows takes the first probes, and lets the last ones pass: so what was found is
-// asked once more. SPDX-License-Identifier: Apache-2.0
+// nothing. A queue that overflows takes the first probes, and lets the last ones pass: so the search asks
+// once more for what it has found.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
