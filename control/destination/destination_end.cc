@@ -290,7 +290,7 @@ Status DestinationEnd::follow_receiver(Effects& out) {
     out.add(CommandLane{command.flow.leg, command});
   }
   for (recovery::Need& need : wants.needs) {
-    if (several_ && several_->closed(need.flow.leg, need.object)) continue;
+    if (several_) need.ranges = several_->may_need(need.flow.leg, need.object, need.ranges);
     in_parts(need.ranges, [&](std::vector<recovery::Range> ranges) {
       say_on(need.flow.leg, Need{.object = need.object, .ranges = std::move(ranges), .lane = need.flow.lane},
              out);
@@ -309,9 +309,10 @@ bool DestinationEnd::waits_for_sizes() const {
   return several_ && several_->waits_to_hear() && !due_.waits_no_longer && !files_.discards();
 }
 
-// To finish one may call this function again.
+// To finish one may call this function again. A source that only says how the session has ended there may
+// come before files are found again.
 Status DestinationEnd::finish_due(Effects& out) {
-  while (!waits_for_sizes()) {
+  while (files_.prepared() && !waits_for_sizes()) {
     const auto next =
         std::ranges::find_if(due_.finished, [this](ObjectId object) { return !waits_for_others(object); });
     if (next == due_.finished.end()) break;

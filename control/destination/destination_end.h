@@ -126,6 +126,7 @@ class DestinationEnd final : public DataEnd {
     if (several_) several_->others_join(others);
   }
   std::vector<LeftOut> take_left_out() override { return std::exchange(of_sources_.left_out, {}); }
+  bool lists_judge() const override;
   uint64_t digest_ns() const override { return digesting_.took_ns; }
   // The source on this leg brings so much, if there are several; 0: not known.
   uint64_t source_bps(LegId leg) const { return several_ ? several_->rate_bps(leg) : 0; }

@@ -106,6 +106,17 @@ void DestinationEnd::leave_out_differing(ObjectId object) {
   }
 }
 
+bool DestinationEnd::lists_judge() const {
+  if (catalog().growing()) return false;
+  for (ObjectId object; catalog().contains(object); ++object) {
+    const auto is_unlisted = [](const catalog::File& file) {
+      return file.size_bytes != 0 && file.digests.expected.empty();
+    };
+    if (std::ranges::any_of(catalog().files_of(object), is_unlisted)) return false;
+  }
+  return true;
+}
+
 void DestinationEnd::forget_wrong(Effects& out) {
   std::erase_if(of_sources_.wrong, [&](const parts::ObjectRange& run) {
     const recovery::ExtentMap& durable = receiver_->ledger(run.object).map();

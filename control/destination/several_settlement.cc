@@ -40,14 +40,19 @@ void SeveralSources::join_settlement(Known& known, LegId leg) {
 
 // One object after the other, so that no source owes more answers than docs/WIRE.md allows.
 void SeveralSources::follow_settlements() {
-  const auto asks = [](const Known& known) { return known.settlement && !known.settlement->ready(); };
+  // What was told as whole is the list's to judge, or has its name by now: nothing of it is fetched
+  // meanwhile.
+  const auto settles = [](const Known& known) {
+    return known.settlement && (known.stage != Known::Stage::kTold || known.judged);
+  };
+  const auto asks = [&](const Known& known) { return settles(known) && !known.settlement->ready(); };
   const auto settling = settling_ ? objects_.find(*settling_) : objects_.end();
   if (settling == objects_.end() || !asks(settling->second)) {
     const auto next = std::ranges::find_if(objects_, [&](const auto& each) { return asks(each.second); });
     settling_ = next == objects_.end() ? std::nullopt : std::optional(next->first);
   }
   for (auto& [object, known] : objects_) {
-    if (!known.settlement) continue;
+    if (!settles(known)) continue;
     if (object == settling_) {
       for (parts::Portion& question : known.settlement->take_questions()) {
         actions_.words.push_back(

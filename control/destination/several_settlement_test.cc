@@ -270,5 +270,17 @@ TEST_F(SettledSourcesTest, IfTheOnlyOneThatHasItLeavesTheRestIsTried) {
   EXPECT_LE(tries, 4);
 }
 
+// It is about to get its name. The source that had it may go, and the others have what the list refused.
+TEST_F(SettledSourcesTest, WhatTheListHasTakenIsNotFetchedAgain) {
+  damage(kSettledLegs[0], 3, 90);
+  damage(kSettledLegs[1], 3, 90);
+  begin();
+  ASSERT_TRUE(settled_to(kSettledLegs[2]));
+  several_->leave(kSettledLegs[2]);
+  const SeveralSources::Actions actions = several_->take_actions();
+  EXPECT_TRUE(actions.forgotten.empty());
+  EXPECT_TRUE(actions.words.empty());
+}
+
 }  // namespace
 }  // namespace sluice::transfer

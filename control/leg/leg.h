@@ -49,6 +49,7 @@ struct AttemptEnd {
   bool peer_paused = false;  // by its operator, or because it is full:
   uint32_t place = 0;        // then the place in its queue
   uint32_t places = 0;       // of so many
+  bool peer_failed = false;  // the error is its word
   bool peer_ended = false;   // the transfer has ended there, with this error or none
   bool peer_forgot = false;  // what was agreed upon: what is here is worth nothing
   bool contacted = false;    // the peer has said hello, or fell over before it could
@@ -187,6 +188,7 @@ class Leg {
     bool peer_ended = false;
     uint32_t failed_there = 0;  // objects, of a session that has ended there and not begun here
     bool heard = false;         // the peer may have heard this node's first words
+    bool peer_failed = false;   // the error is the peer's word
     bool fell = false;          // the connection was lost before the handshake was over
     bool board_lost = false;
     bool detached = false;

@@ -94,6 +94,7 @@ void Leg::attempt_over(uint64_t now_ns, Effects& out) {
                     .peer_paused = attempt_.peer_paused.has_value(),
                     .place = attempt_.peer_paused ? attempt_.peer_paused->place : 0,
                     .places = attempt_.peer_paused ? attempt_.peer_paused->places : 0,
+                    .peer_failed = attempt_.peer_failed,
                     .peer_ended = attempt_.peer_ended,
                     .peer_forgot = handshake_.peer_forgot(),
                     .contacted = handshake_.contacted() || attempt_.peer_paused || attempt_.fell,

@@ -146,6 +146,7 @@ void Leg::hear(const Message& message, uint64_t now_ns, Effects& out) {
   if (const auto* hello = std::get_if<Hello>(&message)) attempt_.told_of_end |= hello->ended;
   if (const auto* failure = std::get_if<Failure>(&message)) {
     attempt_.peer_ended = attempt_.told_of_end;
+    attempt_.peer_failed = goes_on();
     return stop(handshake_.meant_by(error_of(peer_name_, *failure)), LastWord::kNone, now_ns, out);
   }
   if (const auto* pause = std::get_if<Pause>(&message)) {

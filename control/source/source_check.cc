@@ -8,9 +8,10 @@ namespace sluice::transfer {
 
 Error SourceEnd::differs(ObjectId object) const {
   return {ErrorCode::kIntegrity,
-          fmt::format("{}: digest {} here, {} at the peer: do not trust the copy, send it again",
+          fmt::format("{}: digest {} here, {} at the peer: do not trust the copy, {}",
                       catalog().shown(object), board::digest_hex(crc_kind_, sender_.digest(object)),
-                      board::digest_hex(crc_kind_, *sender_.peer_digest(object)))};
+                      board::digest_hex(crc_kind_, *sender_.peer_digest(object)),
+                      sender_.obeys_wants() ? "compare it with what other sources have" : "send it again")};
 }
 
 Error SourceEnd::changed(ObjectId object) const {

@@ -49,6 +49,7 @@ class SeveralPeers : public testing::Test {
   }
   void answer(const Effect& effect, std::vector<Event>& next) {
     if (const auto* write = std::get_if<WriteJournal>(&effect)) {
+      if (write->batch.record) recorded_ = *write->batch.record;
       next.push_back(JournalWritten{.entry = write->entry, .status = {}, .of_leg = write->of_leg});
     } else if (const auto* ask = std::get_if<AskPlace>(&effect)) {
       next.push_back(PlaceTold{.ticket = ask->ticket});
@@ -94,8 +95,17 @@ class SeveralPeers : public testing::Test {
   }
   void files_are_made() {
     ASSERT_FALSE(created_.empty());
-    for (catalog::File& file : created_) file.path = file.shown = "in/" + file.name;
+    for (catalog::File& file : created_) {
+      file.path = file.shown = "in/" + file.name;
+      if (listed_) file.digests.expected = {{.kind = digests::Kind::kSha256, .hex = std::string(64, '0')}};
+    }
     post(FilesCreated{created_});
+  }
+  // All that these three have is offered, found and made.
+  void all_move() {
+    for (const LegId leg : {kBeta, kAlpha, kGamma}) answers(leg);
+    files_are_made();
+    for (const LegId leg : {kAlpha, kBeta, kGamma}) ASSERT_EQ(phase(leg), LegPhase::kMoving);
   }
   // The peer takes the call, and answers all that it hears, up to its offer.
   void answers(
@@ -127,6 +137,7 @@ class SeveralPeers : public testing::Test {
   HandshakePhase handshake(LegId leg) const { return transfer_->leg(leg).handshake_phase(); }
 
   const uint32_t lanes_ = 1;
+  bool listed_ = false;  // what each file is to come to
   ThisNode settings_{{.node_name = "here"}};
   uint64_t now_ns_ = 1'000 * kSecondNs;
   std::unique_ptr<Transfer> transfer_;
@@ -135,6 +146,7 @@ class SeveralPeers : public testing::Test {
   std::set<LegId> unanswered_;  // of these calls
   std::map<LegId, std::vector<Message>> said_;
   std::vector<catalog::File> created_;
+  Record recorded_;        // the last one
   bool finishes_ = false;  // some file, to give it its name
   board::FlowSlot flow_;   // nothing happens on it
 };
@@ -205,6 +217,33 @@ TEST_F(SeveralPeers, WhatIsShownAtTheEndIsOfOneThatAgreed) {
   post(Cancel{});
   ASSERT_NE(phase(kBeta), LegPhase::kMoving);
   EXPECT_EQ(transfer_->view(now_ns_).crc, "crc64") << "alpha was refused, and has agreed upon nothing";
+}
+
+// A source that has read all of its file compares the copy with it, and finds out that way.
+TEST_F(SeveralPeers, OneThatSaysThatItsFileDiffersIsDoneWithoutWhereAListJudges) {
+  listed_ = true;
+  all_move();
+  post(Received{.leg = kBeta, .message = failure_of({ErrorCode::kIntegrity, "another digest here"})});
+  EXPECT_FALSE(transfer_->error());
+  for (const LegId other : {kAlpha, kGamma}) EXPECT_EQ(phase(other), LegPhase::kMoving);
+  EXPECT_NE(transfer_->view(now_ns_).legs[kBeta.value()].error.find("another digest here"),
+            std::string::npos);
+  EXPECT_NE(recorded_.legs[kBeta.value()].left_out.find("another digest here"), std::string::npos)
+      << "also after a restart";
+  called_.clear();
+  now_ns_ += 3 * kSecondNs;
+  tick(kAlpha);
+  EXPECT_EQ(called_, std::vector<LegId>{}) << "it is not asked again";
+  for (const LegId other : {kAlpha, kGamma}) post(StreamEnded{.leg = other, .reason = "reset"});
+  now_ns_ += 60 * kSecondNs;
+  post(TimerDue{});
+  EXPECT_EQ(called_, (std::vector{kAlpha, kGamma})) << "nor by a next attempt";
+}
+
+TEST_F(SeveralPeers, WithoutAListNobodyKnowsWhichOfThemIsRight) {
+  all_move();
+  post(Received{.leg = kBeta, .message = failure_of({ErrorCode::kIntegrity, "another digest here"})});
+  for (const LegId other : {kAlpha, kGamma}) EXPECT_NE(phase(other), LegPhase::kMoving);
 }
 
 // One source may be done with an empty or short copy before another was heard.

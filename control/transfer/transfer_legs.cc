@@ -15,15 +15,19 @@ namespace sluice::transfer {
 
 // ---- the beginning -----------------------------------------------------------------------------
 
-// Whoever was called goes on with the legs for which its peer calls, or waits for it to call for any.
+// Whoever was called goes on with the legs for which its peer calls, or waits for it to call for any. Whoever
+// calls does not call a source that is done without, as long as there is another.
 void Transfer::begin_attempts(uint64_t now_ns) {
   phase_.change(P::kActive);
   attempts_.begun = true;
   ends_ = {};
-  const auto wanted = [](const Leg& leg) { return leg.call_waits() || leg.claims_flows(); };
-  const bool all = job_.initiator || !any_leg(wanted);
+  const auto calls = [](const Leg& leg) { return leg.call_waits() || leg.claims_flows(); };
+  const auto counts = [](const Leg& leg) { return leg.left_out().empty(); };
+  const bool any_calls = !job_.initiator && any_leg(calls);
+  const bool any_counts = any_leg(counts);
   for (auto& leg : legs_) {
-    if (all || wanted(*leg)) leg->begin_attempt(now_ns, out_);
+    const bool wanted = any_calls ? calls(*leg) : counts(*leg) || !any_counts;
+    if (wanted) leg->begin_attempt(now_ns, out_);
   }
 }
 
@@ -43,6 +47,12 @@ void Transfer::leg_ended(Leg& leg, const AttemptEnd& end, uint64_t now_ns) {
   // others may agree; but if one offers something else, nobody knows which of them is right.
   const Error error =
       end.error.value_or(Error{ErrorCode::kPeerUnreachable, "the session has ended at its peer"});
+  // Between two of them a list decides, and it judges each byte that this one has brought.
+  const bool differs = job_.several_peers && end.peer_failed && error.code == ErrorCode::kIntegrity;
+  if (differs && job_.has_end() && job_.end()->lists_judge()) {
+    leg.leave_out(error.message);
+    if (job_.began) write_record(Entry::kFlows, Durability::kProcess, now_ns);
+  }
   const bool ends_all = job_.several_peers ? error.code == ErrorCode::kIntegrity && leg.left_out().empty()
                                            : !job_.began || end.peer_ended;
   if (ends_all) stop_others(leg, error, now_ns);
@@ -104,9 +114,9 @@ bool Transfer::may_revive() const {
   return wanted && legs_.size() > 1 && !cancelled_ && !paused_ && !detached_ && job_.legs.some_go_on();
 }
 
-// Not a leg whose end is for good, or waits for an operator of its peer.
+// Not a leg that is done without, whose end is for good, or waits for an operator of its peer.
 bool Transfer::comes_back(const Leg& leg) const {
-  if (leg.phase() != LegPhase::kIdle) return false;
+  if (leg.phase() != LegPhase::kIdle || !leg.left_out().empty()) return false;
   const auto end = ends_.how.find(leg.id());
   if (end == ends_.how.end() || !end->second.error) return true;
   return end->second.peer_paused || remedy_of(end->second.error->code) == Remedy::kTime;

@@ -40,6 +40,7 @@ struct SourcesPlan {
   uint32_t slows = 0;
   // Bit/s that the destination remembers of each path; 0: nothing.
   std::array<uint64_t, kNodesMax> known_bps{};
+  bool listed = false;              // the destination has a list of what its files are to come to
   uint32_t digests_unanswered = 0;  // that a source says that it takes; 0: it says nothing
   bool calm = false;                // no fault but these: what is sent twice is bounded
 };

@@ -158,10 +158,14 @@ void Oracle::restored(uint32_t object, uint64_t offset, uint64_t length) {
 }
 
 void Oracle::end_restored() {
-  for (const auto& [object, sectors] : durable_) {
+  for (auto& [object, sectors] : durable_) {
     const std::vector<uint8_t>& known = restored_[object];
     for (size_t i = 0; i < sectors.size(); ++i) {
       if (sectors[i] == 0 || (i < known.size() && known[i] != 0)) continue;
+      if (plan_.several.listed && !done_.contains(object)) {  // it was not what the list wants
+        sectors[i] = 0;
+        continue;
+      }
       return fail(fmt::format("file {} at {}: reported durable, and the restarted control does not know it",
                               object, i * kGrain));
     }

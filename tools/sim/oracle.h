@@ -142,8 +142,9 @@ class Oracle {
   uint64_t window_bytes() const { return uint64_t{plan_.lanes} * (plan_.credit + 1) * plan_.extent_bytes; }
   uint64_t payload_bytes_of(uint32_t node) const { return sent_by_[node]; }
   uint64_t bytes_written() const { return bytes_written_; }
-  // Of a replica whole, and never of two: where sources have different files.
+  // Of a replica whole, and never of two: where sources have different files. A list says of which.
   bool mixed(uint32_t object, const std::vector<uint8_t>& now) const {
+    if (plan_.several.listed) return now != content_[object];
     const bool other = plan_.several.lie == Lie::kOtherFiles && now == others_[object];
     const bool changed = changed_now_.contains(object) && now == changed_[object];
     return now != content_[object] && !other && !changed;

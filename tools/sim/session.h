@@ -166,6 +166,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   void perform(const transfer::Log& e);
   void perform(const transfer::Over& e);
   Result<catalog::FileIdentity> create(const catalog::File& file);
+  void put_list(catalog::File& file, uint32_t object) const;
   uint64_t inode_of(ObjectId object) const;
   void tell_oracle_what_is_known();
   void tell_oracle_what_is_said(const transfer::Message& message);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "control/board/figures.h"
+#include "control/destination/digest_sums.h"
 #include "dataplane/crc/crc.h"
 #include "tools/sim/session.h"
 
@@ -78,6 +80,15 @@ Result<catalog::FileIdentity> Session::create(const catalog::File& file) {
   return catalog::FileIdentity{.inode = inode};
 }
 
+void Session::put_list(catalog::File& file, uint32_t object) const {
+  const wire::CrcKind kind = host_.plan.crc;
+  const digests::Mask own = transfer::own_kind(kind);
+  const std::vector<uint8_t>& right = host_.oracle.content(object, 0);
+  const std::string hex = board::digest_hex(kind, crc::compute(kind, 0, right.data(), right.size()));
+  file.digests = {
+      .wanted = own, .expected = {{.kind = digests::kinds_of(own).front(), .hex = hex}}, .found = {}};
+}
+
 void Session::perform(const transfer::CreateFiles& e) {
   judge_beginning();
   later(
@@ -90,6 +101,7 @@ void Session::perform(const transfer::CreateFiles& e) {
           catalog::File& file = files[n];
           const uint32_t i = first + n;
           file.shown = file.path = file.packed() ? Oracle::final_name(i) : file.name;
+          if (host_.plan.several.listed) put_list(file, i);
           const Result<catalog::FileIdentity> identity = create(file);
           if (identity) {
             file.identity = *identity;
