@@ -58,6 +58,7 @@ std::vector<Finding> check(const Facts& facts) {
   if (!facts.node) return out;  // all else depends on what it wants
   check_memory(facts, out);
   check_device(facts, out);
+  check_ports(facts, out);
   check_cores(facts, out);
   check_exports(facts, out);
   check_daemons(facts, out);
@@ -104,6 +105,13 @@ void check_daemons(const Facts& facts, std::vector<Finding>& out) {
   if (daemon.stands_still)
     return fail(out, "control", daemon.problem,
                 "if its log says nothing, start it again: sessions go on from where they are");
+  if (!daemon.problem.empty() && !facts.listen_problem.empty())
+    return fail(
+        out, "control",
+        fmt::format("{}; it cannot listen on {}: {}", daemon.problem, facts.node->listen,
+                    facts.listen_problem),
+        "[control] listen: another port, if another node of this host has this one; peers name it in sluice "
+        "node trust NAME --address HOST:PORT");
   if (!daemon.problem.empty())
     return warn(out, "control", daemon.problem, fmt::format("sluice-control --node {}", facts.directory));
   pass(out, "control", "it runs, version " + daemon.version);

@@ -36,6 +36,7 @@ Level worst(const std::vector<Finding>& findings);
 void check_node(const Facts& facts, std::vector<Finding>& out);
 void check_memory(const Facts& facts, std::vector<Finding>& out);
 void check_device(const Facts& facts, std::vector<Finding>& out);
+void check_ports(const Facts& facts, std::vector<Finding>& out);
 void check_cores(const Facts& facts, std::vector<Finding>& out);
 void check_kernel(const Facts& facts, std::vector<Finding>& out);
 void check_exports(const Facts& facts, std::vector<Finding>& out);

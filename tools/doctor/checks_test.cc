@@ -115,6 +115,34 @@ TEST(Doctor, FindsTooFewHugepages) {
   expect(facts, "hugepages", Level::kWarn, "memory = \"auto\"");
 }
 
+TEST(Doctor, FindsAnotherNodeWithTheSamePorts) {
+  Facts facts = on_sockets();
+  config::Node other;
+  other.name = "u2";
+  other.device = "udp";
+  facts.other_nodes = {{.directory = "/home/u2/sluice", .user = "u2", .node = other}};
+  expect(facts, "udp_ports", Level::kWarn, "udp_port_base = 47256");
+  EXPECT_NE(found(facts, "udp_ports").text.find("node u2 in /home/u2/sluice"), std::string::npos);
+  facts.other_nodes[0].node->udp_port_base = 47255;
+  expect(facts, "udp_ports", Level::kWarn, "udp_port_base");
+  facts.other_nodes[0].node->udp_port_base = 47256;
+  expect(facts, "udp_ports", Level::kPass, "");
+  facts.other_nodes[0].node->udp_port_base = 47000;
+  facts.other_nodes[0].node->address4 = "10.0.0.2/24";
+  expect(facts, "udp_ports", Level::kWarn, "udp_port_base");
+  facts.node->address4 = "10.0.0.1/24";
+  expect(facts, "udp_ports", Level::kPass, "");
+  facts.node->address4 = "10.0.0.2/16";
+  expect(facts, "udp_ports", Level::kWarn, "udp_port_base");
+  facts.other_nodes[0].node->device = "0000:01:00.0";
+  expect(facts, "udp_ports", Level::kPass, "");
+  facts.other_nodes[0].node.reset();
+  expect(facts, "udp_ports", Level::kWarn, "udp_port_base");
+  EXPECT_NE(found(facts, "udp_ports").text.find("of user u2"), std::string::npos);
+  facts.node->udp_port_base = 40000;
+  expect(facts, "udp_ports", Level::kPass, "");
+}
+
 TEST(Doctor, DoesNotAskForHugepagesThatTheDataplaneHasTaken) {
   Facts facts = well();
   facts.hugepages[0].free_mib = 0;
@@ -318,6 +346,8 @@ TEST(Doctor, FindsDaemonsThatDoNotRunOrAreOfAnotherVersion) {
   expect(facts, "version", Level::kWarn, "restart");
   facts.daemon.problem = "sluice-control does not run";
   expect(facts, "control", Level::kWarn, "sluice-control --node /n");
+  facts.listen_problem = "Address already in use";
+  expect(facts, "control", Level::kFail, "[control] listen");
 }
 
 TEST(Doctor, FindsPeersThatDoNotAnswer) {

@@ -103,6 +103,13 @@ struct DaemonFacts {
   bool journal_lost = false;  // the journal in its place, if there is one, is not the one that it writes to
 };
 
+// One that runs on this host as well.
+struct OtherNode {
+  std::string directory;             // empty: it may not be seen
+  std::string user;                  // as whom it runs
+  std::optional<config::Node> node;  // nothing: its node.toml may not be read
+};
+
 struct PeerFacts {
   std::string name;
   std::string address;  // empty: it only calls
@@ -166,6 +173,8 @@ struct Facts {
   DaemonFacts daemon;
   std::optional<ProcessFacts> control_process;
   std::optional<ProcessFacts> dataplane_process;
+  std::vector<OtherNode> other_nodes;
+  std::string listen_problem;  // why a sluice-control that does not run could not listen; empty: it could
   std::vector<PeerFacts> peers;
   std::optional<PeerLook> peer_look;             // of the one that was asked for
   std::vector<std::vector<int>> numa_distances;  // [from][to], by the kernel; empty: not known

@@ -131,6 +131,7 @@ Facts gather(const fs::path& directory) {
   facts.hugepages = gather_hugepages("/");
   facts.cpus = gather_cpus("/", allowed_cpus());
   facts.device = gather_device(*facts.node, "/");
+  facts.other_nodes = gather_other_nodes(directory, "/");
   facts.numa_distances = gather_numa_distances("/");
   for (const config::Export& root : facts.node->exports) facts.exports.push_back(gather_export(root));
   facts.users = gather_users(*facts.node);
