@@ -62,6 +62,7 @@ std::vector<Finding> check(const Facts& facts) {
   check_cores(facts, out);
   check_exports(facts, out);
   check_daemons(facts, out);
+  check_audit_log(facts, out);
   check_users(facts, out);
   check_certificates(facts, out);
   check_peers(facts, out);
@@ -143,6 +144,21 @@ void check_daemons(const Facts& facts, std::vector<Finding>& out) {
   if (daemon.version != facts.version) {
     warn(out, "version", fmt::format("sluice-control is {}, this command {}", daemon.version, facts.version),
          "restart the daemons after an upgrade");
+  }
+}
+
+void check_audit_log(const Facts& facts, std::vector<Finding>& out) {
+  const std::string file = facts.node->audit_log().string();
+  if (hidden(facts, facts.audit_problem)) {
+    warn(out, "audit_log", unseen(facts), as_owner(facts));
+  } else if (facts.audit_problem.empty()) {
+    pass(out, "audit_log", file + " can be written");
+  } else {
+    warn(out, "audit_log",
+         fmt::format("no line can be added to {}: {}; what is missing in it is in the log of sluice-control",
+                     file, facts.audit_problem),
+         "move away what is in its place, or see its rights and attributes (ls -l, lsattr); nothing is "
+         "restarted");
   }
 }
 

@@ -96,6 +96,15 @@ TEST(Doctor, FindsAFileAmongTheTrustedThatIsNone) {
   expect(facts, "peer", Level::kFail, "remove the file");
 }
 
+TEST(Doctor, FindsAnAuditLogThatCannotBeWritten) {
+  Facts facts = well();
+  facts.audit_problem = "Is a directory";
+  expect(facts, "audit_log", Level::kWarn, "move away");
+  facts.audit_problem = "Permission denied";
+  facts.looker = {.user = "u", .owner = "v", .stranger = true};
+  expect(facts, "audit_log", Level::kWarn, "run it as v");
+}
+
 TEST(Doctor, FindsAMissingIdentity) {
   Facts facts = well();
   facts.identity_error = "no key";

@@ -179,6 +179,7 @@ struct Facts {
   std::optional<PeerLook> peer_look;             // of the one that was asked for
   std::vector<std::vector<int>> numa_distances;  // [from][to], by the kernel; empty: not known
   std::vector<ExpiryFacts> expiries;
+  std::string audit_problem;                // why no line can be added to the audit log; empty: one can
   std::optional<UsersFacts> users;          // nothing: no [control] users_group
   std::vector<std::string> trust_problems;  // files in trusted/ for which sluice-control would not start
 };

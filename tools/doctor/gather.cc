@@ -135,6 +135,7 @@ Facts gather(const fs::path& directory) {
   facts.numa_distances = gather_numa_distances("/");
   for (const config::Export& root : facts.node->exports) facts.exports.push_back(gather_export(root));
   facts.users = gather_users(*facts.node);
+  facts.audit_problem = gather_audit_problem(*facts.node);
   const auto trust = identity::Trust::load(*facts.node);
   if (!trust) {
     facts.trust_problems.push_back(trust.error().message);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/gather.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -193,6 +194,24 @@ TEST_F(Gather, SeesWhetherAPeerListens) {
   EXPECT_EQ(gather_peer(peer).problem, "");
   EXPECT_EQ(gather_peer({.name = "calls"}).problem, "");
   EXPECT_NE(gather_peer({.name = "wrong", .address = "nobody.invalid:1"}).problem, "");
+}
+
+TEST_F(Gather, SeesWhetherALineCanBeAddedToTheAuditLog) {
+  config::Node node;
+  node.directory = root_;
+  const fs::path file = node.audit_log();
+  EXPECT_EQ(gather_audit_problem(node), "");
+  EXPECT_FALSE(fs::exists(file));
+  put("audit.ndjson", "a line");
+  EXPECT_EQ(gather_audit_problem(node), "");
+  fs::remove(file);
+  fs::create_directory(file);
+  EXPECT_EQ(gather_audit_problem(node), "Is a directory");
+  fs::remove(file);
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  EXPECT_NE(gather_audit_problem(node), "");
+  const UniqueFd reader(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_EQ(gather_audit_problem(node), "it is no file");
 }
 
 TEST_F(Gather, SeesWhetherThePortOfControlIsFree) {
