@@ -266,8 +266,10 @@ Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse, As
   if (asked.empty && !S_ISDIR(info.st_mode))
     return lookup_error(location->absolute, ENOTDIR, ErrorCode::kSourceUnreadable);
   if (S_ISDIR(info.st_mode) && !asked.recursive && !asked.empty)
-    return Error{ErrorCode::kUsage,
-                 location->absolute + ": is a directory; remove it and what is in it with -r"};
+    return Error{
+        ErrorCode::kUsage,
+        location->absolute +
+            ": is a directory; to remove it with all that is in it, ask for that (recursive; rm -r)"};
   // Who may write could choose their modes as well.
   Remover remover(
       *reserved_, location->root->config.write ? writable_ : nullptr,
