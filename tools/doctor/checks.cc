@@ -15,6 +15,21 @@ namespace {
 
 constexpr int64_t kDayS = 86'400;
 
+// Who makes a new one, and where it goes.
+std::string renewal(const Facts& facts, const ExpiryFacts& one) {
+  if (one.kind == "own" && facts.node->ca_file.empty())
+    return "a new one: sluice node rotate, and its peers take it: sluice node trust NAME --successor";
+  if (one.kind == "own")
+    return "a new one: sluice authority token where the authority is, then here: sluice node enrol @TOKEN";
+  if (one.kind == "peer")
+    return fmt::format(
+        "a new one: sluice node rotate there, then here: sluice node trust {} --successor, or CERT.pem",
+        one.name);
+  if (one.kind == "ca")
+    return "put the new certificate of the authority beside this one into [control] ca_file";
+  return "copy the authority's new list to where [control] crl_file says";
+}
+
 }  // namespace
 
 bool hidden(const Facts& facts, const std::string& problem) {
@@ -167,10 +182,7 @@ void check_certificates(const Facts& facts, std::vector<Finding>& out) {
   for (const ExpiryFacts& one : facts.expiries) {
     if (one.left_s > 30 * kDayS) continue;
     all_well = false;
-    const std::string remedy =
-        "a new one: sluice node rotate for this node's own, sluice node trust for a peer's, [control] "
-        "ca_file "
-        "and crl_file for an authority's; or look at the clock of this host";
+    const std::string remedy = renewal(facts, one) + "; or set the clock of this host, if it is wrong";
     if (one.left_s <= 0) {
       fail(out, "certificates", fmt::format("{} is out of date since {}", one.what, one.when), remedy);
     } else {

@@ -367,6 +367,27 @@ TEST(Doctor, FindsPeersThatDoNotAnswer) {
   expect(facts, "peer", Level::kFail, "start sluice-control there");
   facts.peers.clear();
   expect(facts, "peer", Level::kWarn, "sluice node trust");
+  facts.node->ca_file = "/n/authority/ca.pem";
+  expect(facts, "peer", Level::kPass, "");
+}
+
+TEST(Doctor, FindsCertificatesThatEnd) {
+  Facts facts = well();
+  const auto ends = [&facts](const std::string& kind, Level level, const std::string& remedy) {
+    facts.expiries[0].kind = kind;
+    expect(facts, "certificates", level, remedy);
+  };
+  facts.expiries = {{.kind = "own", .name = "beta", .what = "it", .when = "2030", .left_s = 40 * 86'400}};
+  expect(facts, "certificates", Level::kPass, "");
+  facts.expiries[0].left_s = 86'400;
+  ends("own", Level::kWarn, "sluice node rotate");
+  facts.expiries[0].left_s = -1;
+  ends("own", Level::kFail, "or set the clock");
+  ends("peer", Level::kFail, "sluice node trust beta");
+  ends("ca", Level::kFail, "[control] ca_file");
+  ends("crl", Level::kFail, "[control] crl_file");
+  facts.node->ca_file = "/n/authority/ca.pem";
+  ends("own", Level::kFail, "sluice node enrol");
 }
 
 }  // namespace

@@ -145,6 +145,8 @@ struct PeerLook {
 
 // A certificate, or a list of revoked ones, that has an end.
 struct ExpiryFacts {
+  std::string kind;  // as identity::Expiry has it
+  std::string name;
   std::string what;    // "the certificate of this node"
   std::string when;    // RFC 3339
   int64_t left_s = 0;  // negative: it is over

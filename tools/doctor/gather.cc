@@ -156,7 +156,9 @@ std::vector<ExpiryFacts> gather_expiries(const std::vector<identity::Expiry>& al
   std::vector<ExpiryFacts> facts;
   for (const identity::Expiry& one : all) {
     if (one.unix_s == identity::kNoEnd) continue;
-    facts.push_back({.what = identity::name_of(one),
+    facts.push_back({.kind = one.kind,
+                     .name = one.name,
+                     .what = identity::name_of(one),
                      .when = base::utc_text(one.unix_s * kSecondNs),
                      .left_s = one.unix_s - now_unix_s});
   }
