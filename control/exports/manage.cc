@@ -185,9 +185,6 @@ Error move_error(const std::string& from, const std::string& to, int reason) {
   if (reason == EXDEV)
     return {ErrorCode::kStorage, from + ": lies on another file system than " + to +
                                      "; names are only moved within one: send the file instead"};
-  if (reason == EINVAL)
-    return {ErrorCode::kStorage,
-            from + ": its file system cannot move a directory without replacing what is there"};
   if (reason == EBUSY) return {ErrorCode::kStorage, from + ": something is mounted there; unmount it first"};
   return change_error(reason == EEXIST ? to : from, reason);
 }
