@@ -84,6 +84,7 @@ void add_file(const transfer::FileView& file, api::Session* session) {
   progress->set_digest_source(file.digest_source);
   progress->set_digest_destination(file.digest_destination);
   progress->set_names(file.names);
+  progress->set_packed(file.packed);
   put_values(file.digests, progress->mutable_digests());
 }
 

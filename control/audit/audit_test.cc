@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,6 +14,7 @@
 
 #include "control/audit/audit_log.h"
 #include "control/audit/lines.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::audit {
 namespace {
@@ -177,6 +180,25 @@ TEST_F(AuditLogTest, ARotatedFileIsLeftAndALinkIsNotFollowed) {
   fs::create_symlink(folder_ / "elsewhere", folder_ / "audit.ndjson");
   log.append("three\n");
   EXPECT_FALSE(fs::exists(folder_ / "elsewhere"));
+  EXPECT_EQ(log.lost(), 1U);
+}
+
+TEST_F(AuditLogTest, WhatIsNoFileIsRefusedAndCounted) {
+  const AuditLog log(folder_ / "audit.ndjson");
+  fs::create_directory(folder_ / "audit.ndjson");
+  log.append("one\n");
+  fs::remove(folder_ / "audit.ndjson");
+  ASSERT_EQ(::mkfifo((folder_ / "audit.ndjson").c_str(), 0600), 0);
+  log.append("two\n");  // nobody reads: it does not wait
+  const UniqueFd reader(::open((folder_ / "audit.ndjson").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  log.append("three\n");
+  char got = 0;
+  EXPECT_LE(::read(reader.get(), &got, 1), 0);
+  EXPECT_EQ(log.lost(), 3U);
+  fs::remove(folder_ / "audit.ndjson");
+  log.append("four\n");
+  EXPECT_EQ(lines(folder_ / "audit.ndjson"), std::vector<std::string>{"four"});
+  EXPECT_EQ(log.lost(), 3U);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ Json file_json(const FileProgress& file) {
           {"digest_source", file.digest_source()},
           {"digest_destination", file.digest_destination()},
           {"names", file.names()},
+          {"packed", file.packed()},
           {"digests", std::move(digests)}};
 }
 

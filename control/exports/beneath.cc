@@ -36,6 +36,15 @@ UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t fl
   return UniqueFd(static_cast<int>(fd));
 }
 
+bool give_directory(int from_fd, const std::string& from, int to_fd, const std::string& to) {
+  if (::mkdirat(to_fd, to.c_str(), 0700) != 0) return false;
+  if (::renameat2(from_fd, from.c_str(), to_fd, to.c_str(), 0) == 0) return true;
+  const int reason = errno;
+  ::unlinkat(to_fd, to.c_str(), AT_REMOVEDIR);  // unless somebody has put something there
+  errno = reason == ENOTEMPTY || reason == ENOTDIR ? EEXIST : reason;
+  return false;
+}
+
 bool rename_between(int from_fd, const std::string& from, int to_fd, const std::string& to, bool replace) {
   const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
   int result = ::renameat2(from_fd, from.c_str(), to_fd, to.c_str(), flags);
@@ -43,9 +52,9 @@ bool rename_between(int from_fd, const std::string& from, int to_fd, const std::
     struct stat info {};
     const bool directory =
         ::fstatat(from_fd, from.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
-    errno = EINVAL;
+    if (directory) return give_directory(from_fd, from, to_fd, to);
     // A link never replaces either.
-    if (!directory) result = ::linkat(from_fd, from.c_str(), to_fd, to.c_str(), 0);
+    result = ::linkat(from_fd, from.c_str(), to_fd, to.c_str(), 0);
     if (result == 0) ::unlinkat(from_fd, from.c_str(), 0);
   }
   return result == 0;

@@ -23,9 +23,11 @@ UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t fl
                       uint64_t resolve = 0);
 
 // Renames a name of one open directory to one of another. Without `replace` whatever has the new name stays,
-// and errno is EEXIST, also where the file system cannot promise that by itself (then a directory cannot be
-// renamed: EINVAL).
+// and errno is EEXIST, also where the file system cannot promise that by itself.
 bool rename_between(int from_fd, const std::string& from, int to_fd, const std::string& to, bool replace);
+// That of a directory, for such a file system (NFS): an empty directory takes the new name, which fails where
+// something has it, and nothing but an empty directory can be replaced then.
+bool give_directory(int from_fd, const std::string& from, int to_fd, const std::string& to);
 
 // Does the path, from the export's own path on, still lead to the open directory? Something may have been
 // renamed, replaced, or mounted over it. An error: that cannot be told now.

@@ -185,9 +185,6 @@ Error move_error(const std::string& from, const std::string& to, int reason) {
   if (reason == EXDEV)
     return {ErrorCode::kStorage, from + ": lies on another file system than " + to +
                                      "; names are only moved within one: send the file instead"};
-  if (reason == EINVAL)
-    return {ErrorCode::kStorage,
-            from + ": its file system cannot move a directory without replacing what is there"};
   if (reason == EBUSY) return {ErrorCode::kStorage, from + ": something is mounted there; unmount it first"};
   return change_error(reason == EEXIST ? to : from, reason);
 }
@@ -266,8 +263,10 @@ Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse, As
   if (asked.empty && !S_ISDIR(info.st_mode))
     return lookup_error(location->absolute, ENOTDIR, ErrorCode::kSourceUnreadable);
   if (S_ISDIR(info.st_mode) && !asked.recursive && !asked.empty)
-    return Error{ErrorCode::kUsage,
-                 location->absolute + ": is a directory; remove it and what is in it with -r"};
+    return Error{
+        ErrorCode::kUsage,
+        location->absolute +
+            ": is a directory; to remove it with all that is in it, ask for that (recursive; rm -r)"};
   // Who may write could choose their modes as well.
   Remover remover(
       *reserved_, location->root->config.write ? writable_ : nullptr,

@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/exports/staging.h"
 
+#include <fcntl.h>
 #include <sys/xattr.h>
 
+#include <cerrno>
+
+#include "control/exports/beneath.h"
 #include "control/exports/unpack_fixture.h"
 #include "control/exports/xattrs.h"
 
@@ -35,6 +39,29 @@ TEST_P(StagingTest, ADirectoryThatTheTreeLacksIsMadeAsideAndComesWhole) {
   EXPECT_EQ(text("t/a") + text("t/sub/b"), "ab");
   EXPECT_EQ(fs::read_symlink(root_ / "data/t/sub/l"), "b");
   EXPECT_FALSE(there(kStaging));
+}
+
+// As where the file system knows no rename that replaces nothing.
+TEST_P(StagingTest, ADirectoryGetsItsPlaceOverAnEmptyOneAndReplacesNothing) {
+  const fs::path at = root_ / "data";
+  const UniqueFd fd(::open(at.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto give = [&fd](const char* to) {
+    errno = 0;
+    return give_directory(fd.get(), "from", fd.get(), to) ? 0 : errno;
+  };
+  fs::create_directory(at / "from");
+  write(at / "from/a", "a");
+  fs::create_directory(at / "there");
+  write(at / "file", "kept");
+  fs::create_symlink("nowhere", at / "link");
+  for (const char* const taken : {"there", "file", "link", "from"}) EXPECT_EQ(give(taken), EEXIST) << taken;
+  EXPECT_EQ(text("file"), "kept");
+  EXPECT_EQ(give("from/a/b"), ENOTDIR);
+  EXPECT_NE(give("from/into-itself"), 0);
+  EXPECT_FALSE(there("from/into-itself"));
+  EXPECT_EQ(give("to"), 0);
+  EXPECT_EQ(text("to/a"), "a");
+  EXPECT_FALSE(there("from"));
 }
 
 TEST_P(StagingTest, WhatBelongsIntoADirectoryThatIsThereComesByItself) {

@@ -6,11 +6,13 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+#include <ctime>
 #include <mutex>
 
 #include "control/identity/node_files.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/text.h"
+#include "dataplane/base/utc.h"
 
 namespace sluice::identity {
 namespace {
@@ -27,6 +29,22 @@ std::string why_no_ca(X509* certificate) {
   if (X509_check_ca(certificate) != 1)
     return "it is no CA: it may not sign certificates (basicConstraints, keyUsage)";
   return "";
+}
+
+// Of a reason that dates give; empty: they do not.
+std::string clock_remedy(int reason) {
+  const std::string now = base::utc_text(int64_t{std::time(nullptr)} * 1'000'000'000);
+  switch (reason) {
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+    case X509_V_ERR_CRL_NOT_YET_VALID:
+      return "; the clock of this host, which says " + now +
+             ", is behind, or that of the authority is ahead: set it";
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+    case X509_V_ERR_CRL_HAS_EXPIRED:
+      return "; a new one is needed, unless the clock of this host, which says " + now + ", is ahead";
+    default:
+      return "";
+  }
 }
 
 // The last one that was made, and of what: each handshake asks for it.
@@ -126,9 +144,11 @@ Result<std::string> Authority::judge(const Shown& shown) const {
   ERR_clear_error();
   if (!good) {
     const int depth = X509_STORE_CTX_get_error_depth(context.get());
+    const int reason = X509_STORE_CTX_get_error(context.get());
     return untrusted(std::string("its certificate is not good by [control] ca_file: ") +
-                     X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get())) +
-                     (depth > 0 ? " (certificate " + std::to_string(depth) + " above it)" : ""));
+                     X509_verify_cert_error_string(reason) +
+                     (depth > 0 ? " (certificate " + std::to_string(depth) + " above it)" : "") +
+                     clock_remedy(reason));
   }
   return name_in(shown.certificate);
 }

@@ -78,12 +78,13 @@ inline Issued make_peer(const Issued& authority, const std::string& names, int64
 }
 
 // Of this authority; one certificate on it, or none.
-inline std::string make_list(const Issued& authority, const Issued* revoked, int64_t ends_s = kYearForTest) {
+inline std::string make_list(const Issued& authority, const Issued* revoked, int64_t ends_s = kYearForTest,
+                             int64_t begins_s = -86'400) {
   const std::unique_ptr<X509_CRL, OpensslDeleter> list(X509_CRL_new());
   X509_CRL_set_version(list.get(), 1);
   X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(authority.certificate.get()));
   ASN1_TIME* const time = ASN1_TIME_new();
-  X509_gmtime_adj(time, -86'400);
+  X509_gmtime_adj(time, static_cast<long>(begins_s));
   X509_CRL_set1_lastUpdate(list.get(), time);
   X509_gmtime_adj(time, static_cast<long>(ends_s));
   X509_CRL_set1_nextUpdate(list.get(), time);

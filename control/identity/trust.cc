@@ -98,7 +98,8 @@ Result<Peer> Trust::judge_pinned(const Peer& pinned, int64_t now_unix_s) const {
 Result<Peer> Trust::judge(const Shown& shown, int64_t now_unix_s) const {
   const Result<std::string> fingerprint = fingerprint_of(shown.certificate);
   if (!fingerprint) return fingerprint.error();
-  if (barred_.contains(*fingerprint)) return untrusted("its key was distrusted here");
+  if (barred_.contains(*fingerprint))
+    return untrusted("its key was distrusted here; 'sluice node allow' undoes it");
   for (const Peer& one : pinned_) {
     if (one.fingerprint == *fingerprint) return judge_pinned(one, now_unix_s);
   }
@@ -133,7 +134,8 @@ Result<Peer> Trust::judge_by_authority(const Shown& shown, const std::string& fi
   if (broken_.contains(*name) || std::ranges::any_of(pinned_, is_it))
     return untrusted("its certificate gives it the name " + *name +
                      ", which is pinned to another key; 'sluice node distrust " + *name + "' gives it up");
-  if (barred_.contains(*name)) return untrusted(*name + " was distrusted here");
+  if (barred_.contains(*name))
+    return untrusted(*name + " was distrusted here; 'sluice node allow' undoes it");
   Peer peer;
   if (Result<Peer> known = find(*name)) peer = std::move(*known);
   peer.fingerprint = fingerprint;

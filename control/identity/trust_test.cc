@@ -125,7 +125,9 @@ TEST_F(TrustTest, WhatRevokesAPeer) {
   write(node_.crl_file, make_list(ca_, nullptr));
   EXPECT_EQ(who(beta), "beta");
   write(node_.crl_file, make_list(ca_, nullptr, -60));
-  expect_says(who(beta), "CRL has expired");
+  expect_says(who(beta), "CRL has expired; a new one is needed, unless the clock");
+  write(node_.crl_file, make_list(ca_, nullptr, kYearForTest, 3600));
+  expect_says(who(beta), "CRL is not yet valid; the clock of this host, which says 2");
   write(node_.crl_file, make_list(make_authority("other"), nullptr));
   expect_says(who(beta), "unable to get certificate CRL");
   write(node_.crl_file, "");

@@ -363,6 +363,11 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
                    .digests_unanswered = digests_agreed(set.digests_unanswered)};
   // One that is learnt is judged when it comes (lane::FlowChannel).
   const bool learnt = result.reach == board::Reach::kPeerOpens;
+  if (!learnt && result.peer_ip == result.local_ip)
+    return incompatible(
+        fmt::format("both nodes have the data address {}: give each its own in [port] address4 or "
+                    "address6, also on one host",
+                    address_text(set.data_ip)));
   if (const auto problem = address_problem(result.peer_ip, result.local_ip); !learnt && !problem.empty()) {
     return incompatible(
         fmt::format("the peer's data address {} {}: correct [port] address4 or address6 there",

@@ -300,12 +300,13 @@ TEST(Negotiation, DataGoesToNoAddressThatIsNotAnotherHosts) {
   EXPECT_TRUE(names("\xff\xff\xff\xff", "255.255.255.255 is a broadcast address"));
   EXPECT_TRUE(names("\xe0\x01\x02\x03", "224.1.2.3 is a multicast address"));
   EXPECT_TRUE(names("\x7f\x01\x01\x01", "127.1.1.1 is a loopback address"));
-  EXPECT_TRUE(names(std::string("\x0a\x4d\0\x01", 4), "10.77.0.1 is this node's own"));
+  EXPECT_TRUE(names(std::string("\x0a\x4d\0\x01", 4),
+                    "both nodes have the data address 10.77.0.1: give each its own"));
   EXPECT_TRUE(names(ip6_of(0, 0), "is no address of a host"));
   EXPECT_TRUE(names(ip6_of(0, 1), "is a loopback address"));
   EXPECT_TRUE(names(ip6_of(0, 2), "is no address of a host"));
   EXPECT_TRUE(names(ip6_of(0xFF, 1), "is a multicast address"));
-  EXPECT_TRUE(names(ip6_of(0xFD, 1), "is this node's own"));
+  EXPECT_TRUE(names(ip6_of(0xFD, 1), "both nodes have the data address fd"));
   const std::string mapped = std::string(10, '\0') + "\xff\xff\x0a\x4d" + std::string("\0\x02", 2);
   EXPECT_FALSE(refusal_of(mapped, node).empty()) << "an IPv4 address is not offered as IPv6";
   EXPECT_EQ(refusal_of(std::string("\x0a\x4d\0\x02", 4), node), "");

@@ -133,6 +133,7 @@ void add_node(Families& out, const NodeFigures& node) {
   out.count(Metric::control_turns_total, node.turns);
   out.add(Metric::control_longest_turn_seconds, seconds(node.longest_turn_ns));
   out.add(Metric::journal_lost, node.journal_lost ? 1 : 0);
+  out.count(Metric::audit_lines_lost_total, node.audit_lines_lost);
 }
 
 // ---- sessions and lanes ------------------------------------------------------------------------

@@ -85,6 +85,7 @@ struct NodeFigures {
   uint64_t turns = 0;
   uint64_t longest_turn_ns = 0;
   bool journal_lost = false;
+  uint64_t audit_lines_lost = 0;
   std::vector<SessionFigures> sessions;  // that have not ended, in the order in which they were asked for
 };
 

@@ -100,12 +100,11 @@ std::string new_session_id() { return identity::random_hex(16); }
 Result<identity::Peer> check_peer(const config::Node& node, const std::string& name) {
   Result<identity::Peer> peer = identity::find_peer(node, name);
   if (!peer || !peer->address.empty()) return peer;
-  return Error{
-      ErrorCode::kConfiguration,
-      fmt::format(
-          "node {} is trusted, but its address is not known: use 'sluice node trust' with one; a node "
-          "that does not listen has none, and begins transfers itself",
-          name)};
+  return Error{ErrorCode::kConfiguration,
+               fmt::format("node {0} is trusted, but its address is not known: 'sluice node trust {0} "
+                           "--address HOST:PORT' says "
+                           "it; a node that does not listen has none, and begins transfers itself",
+                           name)};
 }
 
 // Each of them.

@@ -118,8 +118,8 @@ Status Orders::check(const Wishes& wishes, const identity::Standing& now) const 
   if (!source) return source.error();
   if (source->address.empty())
     return Error{ErrorCode::kConfiguration,
-                 fmt::format("node {} is trusted, but its address is not known, and it has to be called: use "
-                             "'sluice node trust' with one",
+                 fmt::format("node {0} is trusted, but its address is not known, and it has to be called: "
+                             "'sluice node trust {0} --address HOST:PORT' says it",
                              wishes.source_node)};
   if (const Result<identity::Peer> destination = now.trust->find(wishes.peer); !destination)
     return destination.error();

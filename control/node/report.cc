@@ -123,7 +123,8 @@ metrics::NodeFigures Report::figures() const {
                                .ended = sessions_.ended_by_code(),
                                .turns = services_->turns->turns(),
                                .longest_turn_ns = services_->turns->longest_ns(),
-                               .journal_lost = journal_.lost()};
+                               .journal_lost = journal_.lost(),
+                               .audit_lines_lost = services_->audit.lost()};
   // One of each name: a series has one value.
   std::map<std::pair<std::string, std::string>, int64_t> ends;
   for (const identity::Expiry& one : trust_.expiries()) {

@@ -35,6 +35,11 @@ Error no_descriptor(const identity::Peer& peer) {
                                      "raise the limit of open files of its sluice-control"};
 }
 
+// Where it does not answer, or another one does.
+std::string correct_address(const identity::Peer& peer) {
+  return "correct the address: sluice node trust " + peer.name + " --address HOST:PORT";
+}
+
 Error unreachable(const identity::Peer& peer, const std::string& reason) {
   return {ErrorCode::kPeerUnreachable, "cannot reach " + peer.name + " at " + peer.address + ": " + reason};
 }
@@ -160,15 +165,15 @@ asio::awaitable<Result<std::vector<tcp::endpoint>>> resolve(const identity::Peer
                                     " ms; check the resolver, or use a numeric address");
   }
   if (!state->failure.empty() || state->endpoints.empty())
-    co_return unreachable(peer, "its name cannot be resolved: " + state->failure +
-                                    "; correct the address in trusted/" + peer.name + ".toml");
+    co_return unreachable(peer,
+                          "its name cannot be resolved: " + state->failure + "; " + correct_address(peer));
   co_return state->endpoints;
 }
 
 std::string reason_of(const identity::Peer& peer, const asio::error_code& failure) {
   if (failure == asio::error::connection_refused)
-    return "connection refused; start sluice-control there, or correct the address in trusted/" + peer.name +
-           ".toml (a node with listen = \"none\" cannot be called)";
+    return "connection refused; start sluice-control there, or " + correct_address(peer) +
+           " (a node with listen = \"none\" cannot be called)";
   return failure.message() + "; check the address and the network";
 }
 
@@ -200,9 +205,8 @@ asio::awaitable<Result<tcp::socket>> open_socket(const identity::Peer& peer,
 // How to reach the expected peer where another one has answered. Empty: the reason says it.
 std::string remedy_of(const identity::Identity& self, const identity::Peer& peer, const PeerCheck& check,
                       const std::string& answers) {
-  const std::string correct = "; correct the address in trusted/" + peer.name + ".toml";
-  if (check.fingerprint == self.fingerprint) return " (that is this node itself)" + correct;
-  if (!answers.empty()) return " (that is " + answers + ")" + correct;
+  if (check.fingerprint == self.fingerprint) return " (that is this node itself); " + correct_address(peer);
+  if (!answers.empty()) return " (that is " + answers + "); " + correct_address(peer);
   if (peer.by_authority || check.fingerprint == peer.fingerprint) return "";
   return "; if its owner confirms the new key: sluice node trust " + peer.name + " CERT.pem --replace";
 }
@@ -227,6 +231,11 @@ Error handshake_error(const identity::Identity& self, const identity::Peer& peer
                   base::utc_text(self.expires_unix_s * 1'000'000'000) +
                   "; make a new one: sluice node rotate (of an authority: sluice node enrol), or look at the "
                   "clock of this host"};
+    if (peer.by_authority)
+      return {ErrorCode::kPeerUntrusted, whom + ", whose key is " + self.fingerprint +
+                                             "; the log of its sluice-control says why: its clock, its "
+                                             "ca_file or crl_file, or this node was "
+                                             "revoked or distrusted"};
     return {ErrorCode::kPeerUntrusted, whom + ", whose key is " + self.fingerprint +
                                            "; run there: sluice node trust " + self.name +
                                            " CERT.pem, with the certificate of this node"};
@@ -270,7 +279,7 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect(identity::Standing 
     co_return Error{ErrorCode::kPeerUnreachable,
                     peer.name +
                         " has no address: it is to call; if it listens, name it with: sluice node trust " +
-                        peer.name + " CERT.pem --address HOST:PORT"};
+                        peer.name + " --address HOST:PORT"};
   const auto context = make_tls_context(*standing.self);
   if (!context) co_return context.error();
   const auto endpoints = co_await resolve(peer, timeout_ms);

@@ -154,8 +154,9 @@ TEST_F(ConnectionTest, AnAddressOfAnotherTrustedNodeIsToBeCorrected) {
     auto called = run(connect(both, peer, kTimeoutMs, memory_));
     ASSERT_FALSE(called);
     EXPECT_EQ(called.error().code, ErrorCode::kPeerUntrusted);
-    EXPECT_NE(called.error().message.find("(that is beta); correct the address in trusted/gamma.toml"),
-              std::string::npos)
+    EXPECT_NE(
+        called.error().message.find("(that is beta); correct the address: sluice node trust gamma --address"),
+        std::string::npos)
         << called.error().message;
   }
 }

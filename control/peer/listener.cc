@@ -91,9 +91,11 @@ class CallerSeat final : public Seat {
 void log_refusal(State& state, const Stream& stream, bool expired, const asio::error_code& failure) {
   if (!state.log.allow()) return;
   if (!stream.check.refusal.empty()) {
+    const std::string& why = stream.check.refusal;
+    const bool says_what_to_do = why.find("; ") != std::string::npos;
     log::of(log::kPeer)
-        ->warn("refused a stranger at {} with the key {}: {}; to trust it: sluice node trust NAME CERT.pem",
-               stream.remote(), stream.check.fingerprint, base::printable(stream.check.refusal));
+        ->warn("refused a stranger at {} with the key {}: {}{}", stream.remote(), stream.check.fingerprint,
+               base::printable(why), says_what_to_do ? "" : "; to trust it: sluice node trust NAME CERT.pem");
   } else if (refused_by_peer(failure)) {
     log::of(log::kPeer)->warn("{} does not trust this node", stream.remote());
   } else {

@@ -216,7 +216,8 @@ std::vector<FileView> Transfer::file_views() const {
     const ObjectId object(i);
     const bool source = job_.source() != nullptr;
     for (const catalog::File& file : catalog->files_of(object)) {
-      FileView view{.object = i, .size_bytes = file.size_bytes, .names = file.names()};
+      FileView view{
+          .object = i, .size_bytes = file.size_bytes, .names = file.names(), .packed = file.packed()};
       view.source = source ? file.shown : file.name;
       view.destination = source ? file.peer_path : file.shown;
       view.bytes_done = job_.end()->bytes_done(object);
@@ -333,7 +334,11 @@ View view_of(const Saved& saved) {
   uint32_t object = 0;
   for (const catalog::File& file : saved.files) {
     const bool done = file.state == catalog::FileState::kDone;
-    FileView one{.object = object++, .size_bytes = file.size_bytes, .done = done, .names = file.names()};
+    FileView one{.object = object++,
+                 .size_bytes = file.size_bytes,
+                 .done = done,
+                 .names = file.names(),
+                 .packed = file.packed()};
     count_names(file, done, &view.names);
     one.source = source ? file.shown : file.name;
     one.destination = source ? file.peer_path : file.shown;

@@ -36,7 +36,8 @@ struct FileView {
   bool done = false;
   std::string digest_source;  // hex, empty until known
   std::string digest_destination;
-  uint32_t names = 1;            // more in a pack
+  uint32_t names = 1;  // more in a pack
+  bool packed = false;
   digests::Values digests = {};  // that archives ask for, of a file by itself; empty until known
 };
 

@@ -132,7 +132,7 @@ int run(const std::vector<std::string>& given, Environment& environment) {
 
   if (given.size() >= 3 && given[0] == kOperandsCommand) {
     if (given.size() > 3) context.node_option = given[3];
-    print_operands(context, {.command = given[1], .word = given[2]});
+    print_operands(app, context, {.command = given[1], .word = given[2]});
     return check_output(0, environment);
   }
   std::vector<std::string> words = given;

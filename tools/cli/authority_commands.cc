@@ -53,12 +53,10 @@ Result<site::Site> open_site(const Context& context, const std::string& director
   return site::Site::open(context.environment.working_directory / directory);
 }
 
-// From now on.
-Result<int64_t> span_s(const std::string& option, const std::string& text) {
-  const int64_t now_ns = unix_now_ns();
-  const auto then = parse_when(text, now_ns);
-  if (!then) return usage(option + ": " + then.error().message);
-  return (*then - now_ns + kSecondNs - 1) / kSecondNs;
+Result<int64_t> span_of(const std::string& option, const std::string& text) {
+  const auto seconds = parse_span(text);
+  if (!seconds) return usage(option + ": " + seconds.error().message);
+  return seconds;
 }
 
 // ---- init ----------------------------------------------------------------------------------------
@@ -109,9 +107,9 @@ Result<int> make_token(const Context& context, const TokenFlags& flags) {
     const auto address = config::parse_host_port(flags.at);
     if (!address) return usage("--at: " + address.error().message);
   }
-  const auto valid_s = span_s("--valid", flags.valid);
+  const auto valid_s = span_of("--valid", flags.valid);
   if (!valid_s) return valid_s.error();
-  const auto certificate_s = span_s("--certificate-for", flags.certificate_for);
+  const auto certificate_s = span_of("--certificate-for", flags.certificate_for);
   if (!certificate_s) return certificate_s.error();
   auto site = open_site(context, flags.directory);
   if (!site) return site.error();

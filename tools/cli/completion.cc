@@ -42,7 +42,7 @@ void collect(const CLI::App& app, const std::string& path, std::vector<CommandWo
     OptionWords words{.names = {},
                       .about = first_sentence(option->get_description()),
                       .takes_value = option->get_items_expected_max() > 0,
-                      .choices = arguments::value_words(*option).choices};
+                      .choices = arguments::value_words(*option).offered()};
     for (const std::string& name : option->get_lnames()) words.names.push_back("--" + name);
     for (const std::string& name : option->get_snames()) words.names.push_back("-" + name);
     if (!words.names.empty()) out[at].options.push_back(std::move(words));
@@ -302,7 +302,7 @@ void add_completion_command(CLI::App& app, Context& context) {
   auto shell = std::make_shared<std::string>();
   CLI::App* command =
       app.add_subcommand("completion", "Print a script with which a shell completes commands");
-  command->add_option("shell", *shell, "bash, zsh or fish")->required()->type_name("SHELL");
+  command->add_option("shell", *shell, "That of the script")->required()->type_name("bash|zsh|fish");
   command->callback([&app, &context, shell] {
     context.action = [&app, &context, shell]() -> Result<int> {
       const auto script = completion_script(app, *shell);

@@ -54,6 +54,9 @@ TEST(Completion, BashOffersCommandsOptionsAndChoices) {
   EXPECT_EQ(bash_offers({"send", "--deadline-p"}), "--deadline-policy");
   EXPECT_EQ(bash_offers({"send", "--mode", ""}), "adaptive fixed cubic");
   EXPECT_EQ(bash_offers({"send", "--mode", "f"}), "fixed");
+  EXPECT_EQ(bash_offers({"session", "list", "--state", "p"}), "partial paused");
+  EXPECT_EQ(bash_offers({"watch", "--then", ""}), "keep remove");
+  EXPECT_EQ(bash_offers({"node", "init", "--memory", ""}), "auto hugepages no-huge");
   EXPECT_EQ(bash_offers({"send", "--js"}), "--json") << "of every command";
   EXPECT_EQ(bash_offers({"send", ""}), "") << "a file: bash's own";
   EXPECT_EQ(bash_offers({"send", "--files-from", ""}), "");
@@ -145,6 +148,13 @@ TEST_F(Operands, ArePeersNamesAndSessions) {
   EXPECT_EQ(offers("send", "./be"), "") << "a local file";
   EXPECT_EQ(offers("node init", ""), "");
   EXPECT_EQ(offers("nonsense", ""), "");
+}
+
+TEST_F(Operands, AreWordsThatACommandKnows) {
+  EXPECT_EQ(offers("completion", ""), "bash|zsh|fish|");
+  EXPECT_EQ(offers("console revoke", "a"), "all|");
+  EXPECT_EQ(offers("node log-level", "in"), "info|");
+  EXPECT_EQ(offers("session log-level", "e"), "events|");
 }
 
 TEST_F(Operands, ASessionHasTheStateThatTheListTells) {

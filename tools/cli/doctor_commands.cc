@@ -83,8 +83,14 @@ constexpr uint64_t kProbeRateBps =
     1'000'000'000;  // so that a path which carries it shows no loss of its own making
 constexpr double kProbeTimeoutS = 30;
 
-std::string remedy_of(ErrorCode code, const std::string& peer, bool pinned) {
-  switch (code) {
+// "cannot do it: why; what to do": the last part.
+std::string last_part(const std::string& message) {
+  const size_t at = message.rfind("; ");
+  return at == std::string::npos ? "" : message.substr(at + 2);
+}
+
+std::string remedy_of(const Error& error, const std::string& peer, bool pinned) {
+  switch (error.code) {
     case ErrorCode::kPeerUnreachable:
       return "start sluice-control there, let its port through the firewalls, or correct --address (sluice "
              "node "
@@ -96,6 +102,7 @@ std::string remedy_of(ErrorCode code, const std::string& peer, bool pinned) {
             "--address "
             "HOST:PORT, at both nodes (sluice node show --certificate)",
             peer);
+      if (const std::string said = last_part(error.message); !said.empty()) return said;
       return fmt::format(
           "sluice node trust {} CERT.pem --replace, at both nodes (sluice node show --certificate)", peer);
     case ErrorCode::kIncompatible:
@@ -103,7 +110,7 @@ std::string remedy_of(ErrorCode code, const std::string& peer, bool pinned) {
     case ErrorCode::kDaemonNotRunning:
       return "start sluice-control of this node";
     default:
-      return fmt::format("sluice node trust {} CERT.pem --address HOST:PORT", peer);
+      return fmt::format("sluice node trust {}{} --address HOST:PORT", peer, pinned ? "" : " CERT.pem");
   }
 }
 
@@ -149,7 +156,7 @@ doctor::PeerLook look_at_peer(const std::filesystem::path& directory, const std:
   const bool pinned = found || found.error().code != ErrorCode::kPeerUntrusted;
   const auto give_up = [&look, pinned](const Error& error) {
     look.problem = error.message;
-    look.remedy = remedy_of(error.code, look.name, pinned);
+    look.remedy = remedy_of(error, look.name, pinned);
     return look;
   };
   if (!client) return give_up(client.error());

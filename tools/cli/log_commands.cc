@@ -117,12 +117,9 @@ void add_node_log_level(CLI::App& node, Context& context) {
   auto wish = std::make_shared<std::string>();
   CLI::App* const command = node.add_subcommand(
       "log-level", "Show or set how much the running daemons log, until they are started anew");
-  command
-      ->add_option(
-          "level", *wish,
-          "trace, debug, info, warn, error, critical or off: of all, or of COMPONENT: control, session, "
-          "peer, board, dataplane")
-      ->type_name("[COMPONENT=]LEVEL");
+  command->add_option("level", *wish, "Of all, or of COMPONENT: control, session, peer, board, dataplane")
+      ->type_name("[COMPONENT=]LEVEL")
+      ->check(arguments::told({"trace", "debug", "info", "warn", "error", "critical", "off"}));
   command->callback(
       [&context, wish] { context.action = [&context, wish] { return component_level(context, *wish); }; });
 }

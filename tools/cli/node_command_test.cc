@@ -86,6 +86,24 @@ TEST_F(NodeCommandTest, TwoNodesTrustEachOtherByTheirCertificates) {
   EXPECT_TRUE(shown["live"].is_null());
 }
 
+TEST_F(NodeCommandTest, APeerThatMovesKeepsItsPin) {
+  init("a");
+  init("b");
+  std::ofstream(control_.directory / "b.pem")
+      << run_in(control_.directory, {"node", "show", "--node", "b", "--certificate"}).out;
+  const std::vector<std::string> moves = {"node", "trust", "--node", "a", "b", "--address", "10.0.0.9:7401"};
+  const Outcome unknown = run_in(control_.directory, moves);
+  expect_one_line_error(unknown, ErrorCode::kUsage);
+  EXPECT_NE(unknown.err.find("CERT.pem is missing"), std::string::npos) << unknown.err;
+  const api::Json before = run_in(control_.directory, {"node", "trust", "--node", "a", "--json", "b", "b.pem",
+                                                       "--address", "10.0.0.2:7400"})
+                               .json();
+  EXPECT_EQ(run_in(control_.directory, moves).out, "b listens at 10.0.0.9:7401\n");
+  const api::Json shown = run_in(control_.directory, {"node", "show", "--node", "a", "--json"}).json();
+  EXPECT_EQ(shown["peers"][0]["address"], "10.0.0.9:7401");
+  EXPECT_EQ(shown["peers"][0]["fingerprint"], before["fingerprint"]);
+}
+
 TEST_F(NodeCommandTest, TrustRefusesWhatIsNoCertificateAndReservedNames) {
   init("a");
   std::ofstream(control_.directory / "junk") << "hello\n";

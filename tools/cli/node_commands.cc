@@ -319,7 +319,7 @@ void add_init(CLI::App& node, Context& context) {
                    "Address of the control stream; none: this node only calls, as behind a NAT or a firewall")
       ->type_name("HOST:PORT|none");
   command->add_option("--device", options.device, "Device of the data port: udp (sockets), or one of DPDK")
-      ->type_name("DEVICE");
+      ->type_name("udp|DEVICE");
   command->add_option("--address", options.address4, "IPv4 address of the data port")->type_name("A/LEN");
   command->add_option("--address6", options.address6, "IPv6 address of the data port")->type_name("A/LEN");
   command->add_option("--gateway", options.gateway4, "IPv4 router of the data network")->type_name("A");
@@ -337,8 +337,12 @@ void add_init(CLI::App& node, Context& context) {
   command->add_option("--workers", options.workers, "Workers (default: one for each --core, else 1)")
       ->type_name("N")
       ->transform(range_of("dataplane", "workers"));
-  command->add_option("--poll", options.poll, "adaptive or busy")->type_name("MODE");
-  command->add_option("--memory", options.memory, "auto, hugepages or no-huge")->type_name("KIND");
+  command->add_option("--poll", options.poll, "How idle workers wait")
+      ->type_name("MODE")
+      ->check(words_of("dataplane", "poll"));
+  command->add_option("--memory", options.memory, "Pages of the dataplane's memory")
+      ->type_name("KIND")
+      ->check(words_of("dataplane", "memory"));
   command->add_option("--memory-mib", options.memory_mib, "Memory of the dataplane in MiB")
       ->type_name("N")
       ->transform(range_of("dataplane", "memory_mib"));

@@ -95,6 +95,12 @@ CLI::Validator range_of(std::string_view section, std::string_view key) {
   return arguments::whole(static_cast<int64_t>(found->min), static_cast<int64_t>(found->max));
 }
 
+CLI::Validator words_of(std::string_view section, std::string_view key) {
+  const config::Key* const found = config::find_key(section, key);
+  CHECK(found != nullptr, "an option is named after a key that is there");
+  return arguments::told(CLI::detail::split(std::string(found->choices), ' '));
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "";

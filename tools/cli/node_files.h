@@ -24,6 +24,8 @@ Result<config::Export> parse_export(std::string_view text, const std::filesystem
 
 // What a number of node.toml may be, for the option that sets it.
 CLI::Validator range_of(std::string_view section, std::string_view key);
+// For `check`, where that key takes words: they are told, and judged with the rest of node.toml.
+CLI::Validator words_of(std::string_view section, std::string_view key);
 
 std::string host_name();
 

@@ -277,7 +277,7 @@ void add_setup(CLI::App& node, Context& context) {
   command
       ->add_option("--device", options.device,
                    "udp, the sockets of this host; or a network card, by its interface or PCI address")
-      ->type_name("DEVICE");
+      ->type_name("udp|DEVICE");
   command
       ->add_option("--address", options.address4,
                    "IPv4 address of the data port. One that this host does not have is for a card")

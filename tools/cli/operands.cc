@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/operands.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include "control/names/glob.h"
 #include "control/proto/session_state.h"
+#include "dataplane/base/arguments/arguments.h"
 #include "tools/cli/connect.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
@@ -74,6 +76,20 @@ class Offer {
   size_t count_ = 0;
 };
 
+// As "bash" is one of `completion`.
+void offer_words(const CLI::App& app, const std::string& command, Offer& offer) {
+  const CLI::App* at = &app;
+  for (const std::string& name : CLI::detail::split(command, ' ')) {
+    const auto found = at->get_subcommands([&name](const CLI::App* one) { return one->get_name() == name; });
+    if (found.empty()) return;
+    at = found.front();
+  }
+  for (const CLI::Option* const option : at->get_options()) {
+    if (!option->get_positional()) continue;
+    for (const std::string& word : arguments::value_words(*option).offered()) offer.add(word, "");
+  }
+}
+
 void offer_peers(api::Client& client, const std::string& end, Offer& offer) {
   const auto node = client.node();
   if (!node) return;
@@ -135,13 +151,14 @@ void offer_sessions(api::Client& client, Offer& offer) {
 
 }  // namespace
 
-void print_operands(const Context& context, const OperandQuestion& question) {
+void print_operands(const CLI::App& app, const Context& context, const OperandQuestion& question) {
+  Offer offer(context.environment.out, question.word);
+  offer_words(app, question.command, offer);
   const auto found = operands_of_commands().find(question.command);
   if (found == operands_of_commands().end()) return;
   const auto client = connect_to_node(context.node_directory());
   if (!client) return;
   (*client)->limit_time(kLimitS);
-  Offer offer(context.environment.out, question.word);
   if (found->second == Operands::kSessions) return offer_sessions(**client, offer);
   if (found->second == Operands::kPeers) return offer_peers(**client, "", offer);
   // A local name, as long as no colon has made a node of it.

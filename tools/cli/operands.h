@@ -1,5 +1,6 @@
-// What may stand where a shell completes an operand: peers, names at them, sessions. The scripts of
-// `sluice completion` ask for them with each press of a key, so it says nothing rather than wait.
+// What may stand where a shell completes an operand: words that the command knows, peers, names at them,
+// sessions. The scripts of `sluice completion` ask for them with each press of a key, so it says nothing
+// rather than wait.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,6 +20,7 @@ struct OperandQuestion {
 };
 // Prints a line for each: the word, a tab, and what it is. A name that has a line's end is left out. Local
 // files are the shell's own to complete.
-void print_operands(const Context& context, const OperandQuestion& question);
+// `app`: `sluice` itself, with all its commands.
+void print_operands(const CLI::App& app, const Context& context, const OperandQuestion& question);
 
 }  // namespace sluice::cli

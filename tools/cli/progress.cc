@@ -128,7 +128,8 @@ uint64_t names_total(const api::Session& session) {
 
 // Files, as far as anybody knows; a pack counts the directories and links that are in it as well.
 std::string_view counted_as(const api::Session& session) {
-  const auto is_pack = [](const api::FileProgress& file) { return file.names() > 1; };
+  // A node of 1.0.0 does not say `packed`.
+  const auto is_pack = [](const api::FileProgress& file) { return file.packed() || file.names() > 1; };
   const bool packs = std::any_of(session.files().begin(), session.files().end(), is_pack);
   return packs || names_total(session) > static_cast<uint64_t>(session.files_size()) ? "name" : "file";
 }

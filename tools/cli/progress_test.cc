@@ -191,6 +191,13 @@ TEST(Summary, GivesBytesSecondsGoodputRetransmitsAndBothDigests) {
   EXPECT_TRUE(has(summary_text(session), "crc64 source 00aa destination - not stored"));
 }
 
+TEST(Summary, WhatIsPackedCountsAsNames) {
+  api::Session session = running();
+  session.set_state(api::Session::SUCCEEDED);
+  session.mutable_files(0)->set_packed(true);
+  EXPECT_EQ(summary_text(session).find("1 name, "), 0U) << "a directory without files";
+}
+
 TEST(Summary, NamesTheBottleneckWithItsEvidence) {
   api::Session session = running();
   session.set_state(api::Session::SUCCEEDED);

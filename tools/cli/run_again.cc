@@ -28,10 +28,9 @@ int32_t second_of_today() {
 }
 
 Status set_every(const std::string& value, RunTimes* times) {
-  const bool span = !value.empty() && value.find_first_not_of("0123456789dhms") == std::string::npos;
-  const auto from_now_ns = span ? parse_when(value, kNsOfASecond) : Result<int64_t>(Error{});
-  if (!from_now_ns) return Error{ErrorCode::kUsage, "every: write a span, such as \"15m\", \"1h\" or \"1d\""};
-  times->every_ns = *from_now_ns - kNsOfASecond;
+  const auto every_s = parse_span(value);
+  if (!every_s) return Error{ErrorCode::kUsage, "every: write a span, such as \"15m\", \"1h\" or \"1d\""};
+  times->every_ns = *every_s * kNsOfASecond;
   return {};
 }
 

@@ -295,10 +295,9 @@ Result<int> counters(const Context& context) {
 void add_list(CLI::App& session, Context& context) {
   auto flags = std::make_shared<ListFlags>();
   CLI::App* const command = session.add_subcommand("list", "List the sessions, the newest last");
-  command
-      ->add_option("--state", flags->states,
-                   "Only those in this state; also 'active' and 'ended'. May be given more than once")
+  command->add_option("--state", flags->states, "Only those in this state; may be given more than once")
       ->type_name("STATE")
+      ->check(arguments::told(state_words()))
       ->allow_extra_args(false);
   command->add_option("--peer", flags->peer, "Only those with this peer")->type_name("NODE");
   command
@@ -339,7 +338,7 @@ void add_session_commands(CLI::App& app, Context& context) {
       add("limit", "Set the most that a session may send, from now on", limit);
   limiting->add_option("--rate", limit_flags->rate, "In bit/s, such as 2G; none takes the limit away")
       ->required()
-      ->type_name("RATE");
+      ->type_name("RATE|none");
   const auto [ranking, rank_flags] =
       add("priority", "Set where a session stands among those that wait for their turn", prioritize);
   ranking->add_option("priority", rank_flags->priority, "-100 to 100: the higher goes first")

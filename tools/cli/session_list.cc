@@ -114,13 +114,18 @@ std::string padded(const Cell& cell, size_t columns) {
 
 }  // namespace
 
-Status check_states(const std::vector<std::string>& states) {
+std::vector<std::string> state_words() {
   constexpr std::array<std::string_view, 3> kMore = {"partial", kActive, kEnded};
-  std::string known;
   std::vector<std::string> names(kMore.begin(), kMore.end());
   for (int i = 1; i < api::Session::State_ARRAYSIZE; ++i) {
     if (api::Session::State_IsValid(i)) names.push_back(api::state_name(static_cast<api::Session::State>(i)));
   }
+  return names;
+}
+
+Status check_states(const std::vector<std::string>& states) {
+  const std::vector<std::string> names = state_words();
+  std::string known;
   for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
   for (const std::string& state : states) {
     if (std::find(names.begin(), names.end(), state) == names.end())

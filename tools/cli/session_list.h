@@ -19,7 +19,8 @@ struct ListFilter {
   std::optional<int64_t> since_unix_ns;
 };
 
-// kUsage where a word is no state.
+// Those that `--state` takes. check_states(): kUsage where a word is none of them.
+std::vector<std::string> state_words();
 Status check_states(const std::vector<std::string>& states);
 
 // Those that fit, in the order in which they were.

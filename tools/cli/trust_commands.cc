@@ -64,26 +64,36 @@ Result<std::string> offered_certificate(const fs::path& directory, const std::st
       "does, or take it from 'sluice node show --certificate --next' there");
 }
 
-Error no_certificate() {
-  return usage(
-      "CERT.pem is missing: the peer's certificate, or - for the standard input; only a peer that [control] "
-      "ca_file "
-      "stands for needs none, and then --address says where it listens");
+std::string former_until(const identity::Peer& peer) {
+  return peer.former_fingerprint.empty() ? "" : base::utc_text(peer.former_until_unix_s * kNsOfSecond);
 }
 
-// A peer that an authority stands for: only where it listens is to be said.
+Error no_certificate() {
+  return usage(
+      "CERT.pem is missing: the peer's certificate, or - for the standard input; only a peer that is trusted "
+      "already, or that [control] ca_file stands for, needs none, and then --address says where it listens");
+}
+
+api::Json peer_json(const identity::Peer& peer) {
+  return {{"schema", "sluice.peer.v1"},
+          {"name", peer.name},
+          {"address", peer.address},
+          {"fingerprint", peer.fingerprint},
+          {"former_fingerprint", peer.former_fingerprint},
+          {"former_until", former_until(peer)}};
+}
+
+// A peer that is pinned, or that an authority stands for: only where it listens is to be said.
 Result<int> trust_address(const Context& context, const fs::path& directory, const TrustFlags& flags) {
   const auto node = config::load(directory);
   if (!node) return node.error();
-  if (node->ca_file.empty()) return no_certificate();
-  const auto peer = identity::find_peer(*node, flags.name);
+  Result<identity::Peer> peer = identity::find_peer(*node, flags.name);
+  const bool unknown = !peer && peer.error().code == ErrorCode::kPeerUntrusted;
+  if (unknown && node->ca_file.empty()) return no_certificate();
   if (!peer) return peer.error();
   if (Status status = identity::set_address(*node, flags.name, flags.address); !status) return status.error();
-  context.print({{"schema", "sluice.peer.v1"},
-                 {"name", flags.name},
-                 {"address", flags.address},
-                 {"fingerprint", peer->fingerprint}},
-                fmt::format("{} listens at {}\n", flags.name, flags.address));
+  peer->address = flags.address;
+  context.print(peer_json(*peer), fmt::format("{} listens at {}\n", flags.name, flags.address));
   return 0;
 }
 
@@ -117,14 +127,8 @@ Result<int> trust(const Context& context, const TrustFlags& flags) {
   if (!pinned) return pinned.error();
   const auto peer = identity::find_peer(*directory, flags.name);  // as it is read from now on
   if (!peer) return peer.error();
-  const std::string until =
-      peer->former_fingerprint.empty() ? "" : base::utc_text(peer->former_until_unix_s * kNsOfSecond);
-  context.print({{"schema", "sluice.peer.v1"},
-                 {"name", peer->name},
-                 {"address", peer->address},
-                 {"fingerprint", peer->fingerprint},
-                 {"former_fingerprint", peer->former_fingerprint},
-                 {"former_until", until}},
+  const std::string until = former_until(*peer);
+  context.print(peer_json(*peer),
                 fmt::format("trusts {} with fingerprint {}{}\n", peer->name, peer->fingerprint,
                             peer->address.empty() ? ", which calls us" : " at " + peer->address) +
                     (until.empty() ? "" : fmt::format("its former key counts until {}\n", until)));
@@ -307,9 +311,10 @@ void add_trust(CLI::App& node, Context& context) {
   CLI::App* command = node.add_subcommand("trust", "Pin the identity of a peer");
   command->add_option("name", flags->name, "How this node calls the peer")->required()->type_name("NAME");
   command
-      ->add_option("certificate", flags->certificate,
-                   "The peer's certificate, PEM; - for the standard input. None for a peer that an authority "
-                   "stands for")
+      ->add_option(
+          "certificate", flags->certificate,
+          "The peer's certificate, PEM; - for the standard input. None where only the address is to be "
+          "said of a peer that is trusted, or that an authority stands for")
       ->type_name("CERT.pem");
   command->add_option("--address", flags->address, "Where the peer's control daemon listens")
       ->type_name("HOST:PORT");

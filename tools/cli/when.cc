@@ -95,13 +95,17 @@ Result<int64_t> date_and_time(const std::string& text, const std::smatch& m) {
   return *seconds - *ahead_s;
 }
 
-Result<int64_t> moment_ns(const std::string& text, int64_t unix_now_ns, Side side) {
+const std::regex& span_pattern() {
   static const std::regex span(R"(\+?(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?)");
+  return span;
+}
+
+Result<int64_t> moment_ns(const std::string& text, int64_t unix_now_ns, Side side) {
   static const std::regex day_time(R"((\d{1,2}):(\d{2})(?::(\d{2}))?)");
   static const std::regex date_time(
       R"((\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2}))?([Zz]|[+-]\d{2}:?\d{2})?)?)");
   std::smatch m;
-  if (std::regex_match(text, m, span)) {
+  if (std::regex_match(text, m, span_pattern())) {
     const std::optional<int64_t> seconds = span_s(m);
     if (!seconds) return usage(text, "is no span between a second and ten years");
     return unix_now_ns + (side == Side::kAhead ? *seconds : -*seconds) * kSecondNs;
@@ -131,6 +135,14 @@ Result<int64_t> parse_since(const std::string& text, int64_t unix_now_ns) {
   const Result<int64_t> when_ns = moment_ns(text, unix_now_ns, Side::kPast);
   if (when_ns && *when_ns > unix_now_ns) return usage(text, "is yet to come");
   return when_ns;
+}
+
+Result<int64_t> parse_span(const std::string& text) {
+  std::smatch m;
+  const bool is_span = std::regex_match(text, m, span_pattern());
+  if (const auto seconds = is_span ? span_s(m) : std::nullopt) return *seconds;
+  return Error{ErrorCode::kUsage,
+               "'" + text + "' is no span between a second and ten years: write 90s, 2h30m or 365d"};
 }
 
 int64_t unix_now_ns() {

@@ -18,6 +18,9 @@ Result<int64_t> parse_when(const std::string& text, int64_t unix_now_ns);
 // here showed it ("18:00"), a date ("2026-11-22"), or a date and time.
 Result<int64_t> parse_since(const std::string& text, int64_t unix_now_ns);
 
+// How long something lasts: "2h30m", "90s", "365d". Seconds; kUsage.
+Result<int64_t> parse_span(const std::string& text);
+
 int64_t unix_now_ns();
 
 // "Nov 27 18:00"; "Nov 27  2025" where that is half a year away or more. Twelve columns, local time.

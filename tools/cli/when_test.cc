@@ -46,6 +46,18 @@ TEST_F(WhenTest, ASpanCountsFromNow) {
   EXPECT_EQ(at("1d1h1m1s"), 90061);
 }
 
+TEST_F(WhenTest, HowLongSomethingLastsIsASpanAlone) {
+  EXPECT_EQ(*parse_span("365d"), 365 * 86'400);
+  EXPECT_EQ(*parse_span("2h30m"), 9000);
+  for (const char* const text : {"1x", "", "18:00", "2026-11-22", "0s", "99999d", "12"}) {
+    const Result<int64_t> wrong = parse_span(text);
+    ASSERT_FALSE(wrong) << text;
+    EXPECT_EQ(
+        wrong.error().message,
+        "'" + std::string(text) + "' is no span between a second and ten years: write 90s, 2h30m or 365d");
+  }
+}
+
 TEST_F(WhenTest, ATimeOfDayIsTheNextOneHere) {
   EXPECT_EQ(at("18:00"), 5 * 3600);
   EXPECT_EQ(at("13:00:01"), 1);

@@ -15,6 +15,21 @@ namespace {
 
 constexpr int64_t kDayS = 86'400;
 
+// Who makes a new one, and where it goes.
+std::string renewal(const Facts& facts, const ExpiryFacts& one) {
+  if (one.kind == "own" && facts.node->ca_file.empty())
+    return "a new one: sluice node rotate, and its peers take it: sluice node trust NAME --successor";
+  if (one.kind == "own")
+    return "a new one: sluice authority token where the authority is, then here: sluice node enrol @TOKEN";
+  if (one.kind == "peer")
+    return fmt::format(
+        "a new one: sluice node rotate there, then here: sluice node trust {} --successor, or CERT.pem",
+        one.name);
+  if (one.kind == "ca")
+    return "put the new certificate of the authority beside this one into [control] ca_file";
+  return "copy the authority's new list to where [control] crl_file says";
+}
+
 }  // namespace
 
 bool hidden(const Facts& facts, const std::string& problem) {
@@ -58,9 +73,11 @@ std::vector<Finding> check(const Facts& facts) {
   if (!facts.node) return out;  // all else depends on what it wants
   check_memory(facts, out);
   check_device(facts, out);
+  check_ports(facts, out);
   check_cores(facts, out);
   check_exports(facts, out);
   check_daemons(facts, out);
+  check_audit_log(facts, out);
   check_users(facts, out);
   check_certificates(facts, out);
   check_peers(facts, out);
@@ -104,6 +121,13 @@ void check_daemons(const Facts& facts, std::vector<Finding>& out) {
   if (daemon.stands_still)
     return fail(out, "control", daemon.problem,
                 "if its log says nothing, start it again: sessions go on from where they are");
+  if (!daemon.problem.empty() && !facts.listen_problem.empty())
+    return fail(
+        out, "control",
+        fmt::format("{}; it cannot listen on {}: {}", daemon.problem, facts.node->listen,
+                    facts.listen_problem),
+        "[control] listen: another port, if another node of this host has this one; peers name it in sluice "
+        "node trust NAME --address HOST:PORT");
   if (!daemon.problem.empty())
     return warn(out, "control", daemon.problem, fmt::format("sluice-control --node {}", facts.directory));
   pass(out, "control", "it runs, version " + daemon.version);
@@ -138,15 +162,27 @@ void check_daemons(const Facts& facts, std::vector<Finding>& out) {
   }
 }
 
+void check_audit_log(const Facts& facts, std::vector<Finding>& out) {
+  const std::string file = facts.node->audit_log().string();
+  if (hidden(facts, facts.audit_problem)) {
+    warn(out, "audit_log", unseen(facts), as_owner(facts));
+  } else if (facts.audit_problem.empty()) {
+    pass(out, "audit_log", file + " can be written");
+  } else {
+    warn(out, "audit_log",
+         fmt::format("no line can be added to {}: {}; what is missing in it is in the log of sluice-control",
+                     file, facts.audit_problem),
+         "move away what is in its place, or see its rights and attributes (ls -l, lsattr); nothing is "
+         "restarted");
+  }
+}
+
 void check_certificates(const Facts& facts, std::vector<Finding>& out) {
   bool all_well = true;
   for (const ExpiryFacts& one : facts.expiries) {
     if (one.left_s > 30 * kDayS) continue;
     all_well = false;
-    const std::string remedy =
-        "a new one: sluice node rotate for this node's own, sluice node trust for a peer's, [control] "
-        "ca_file "
-        "and crl_file for an authority's; or look at the clock of this host";
+    const std::string remedy = renewal(facts, one) + "; or set the clock of this host, if it is wrong";
     if (one.left_s <= 0) {
       fail(out, "certificates", fmt::format("{} is out of date since {}", one.what, one.when), remedy);
     } else {

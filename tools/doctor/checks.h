@@ -36,10 +36,12 @@ Level worst(const std::vector<Finding>& findings);
 void check_node(const Facts& facts, std::vector<Finding>& out);
 void check_memory(const Facts& facts, std::vector<Finding>& out);
 void check_device(const Facts& facts, std::vector<Finding>& out);
+void check_ports(const Facts& facts, std::vector<Finding>& out);
 void check_cores(const Facts& facts, std::vector<Finding>& out);
 void check_kernel(const Facts& facts, std::vector<Finding>& out);
 void check_exports(const Facts& facts, std::vector<Finding>& out);
 void check_daemons(const Facts& facts, std::vector<Finding>& out);
+void check_audit_log(const Facts& facts, std::vector<Finding>& out);
 void check_users(const Facts& facts, std::vector<Finding>& out);  // users_checks.cc
 void check_certificates(const Facts& facts, std::vector<Finding>& out);
 void check_peers(const Facts& facts, std::vector<Finding>& out);

@@ -96,6 +96,15 @@ TEST(Doctor, FindsAFileAmongTheTrustedThatIsNone) {
   expect(facts, "peer", Level::kFail, "remove the file");
 }
 
+TEST(Doctor, FindsAnAuditLogThatCannotBeWritten) {
+  Facts facts = well();
+  facts.audit_problem = "Is a directory";
+  expect(facts, "audit_log", Level::kWarn, "move away");
+  facts.audit_problem = "Permission denied";
+  facts.looker = {.user = "u", .owner = "v", .stranger = true};
+  expect(facts, "audit_log", Level::kWarn, "run it as v");
+}
+
 TEST(Doctor, FindsAMissingIdentity) {
   Facts facts = well();
   facts.identity_error = "no key";
@@ -113,6 +122,34 @@ TEST(Doctor, FindsTooFewHugepages) {
   expect(facts, "hugepages", Level::kFail, "echo 128 >");
   facts.node->memory = "no-huge";
   expect(facts, "hugepages", Level::kWarn, "memory = \"auto\"");
+}
+
+TEST(Doctor, FindsAnotherNodeWithTheSamePorts) {
+  Facts facts = on_sockets();
+  config::Node other;
+  other.name = "u2";
+  other.device = "udp";
+  facts.other_nodes = {{.directory = "/home/u2/sluice", .user = "u2", .node = other}};
+  expect(facts, "udp_ports", Level::kWarn, "udp_port_base = 47256");
+  EXPECT_NE(found(facts, "udp_ports").text.find("node u2 in /home/u2/sluice"), std::string::npos);
+  facts.other_nodes[0].node->udp_port_base = 47255;
+  expect(facts, "udp_ports", Level::kWarn, "udp_port_base");
+  facts.other_nodes[0].node->udp_port_base = 47256;
+  expect(facts, "udp_ports", Level::kPass, "");
+  facts.other_nodes[0].node->udp_port_base = 47000;
+  facts.other_nodes[0].node->address4 = "10.0.0.2/24";
+  expect(facts, "udp_ports", Level::kWarn, "udp_port_base");
+  facts.node->address4 = "10.0.0.1/24";
+  expect(facts, "udp_ports", Level::kPass, "");
+  facts.node->address4 = "10.0.0.2/16";
+  expect(facts, "udp_ports", Level::kWarn, "udp_port_base");
+  facts.other_nodes[0].node->device = "0000:01:00.0";
+  expect(facts, "udp_ports", Level::kPass, "");
+  facts.other_nodes[0].node.reset();
+  expect(facts, "udp_ports", Level::kWarn, "udp_port_base");
+  EXPECT_NE(found(facts, "udp_ports").text.find("of user u2"), std::string::npos);
+  facts.node->udp_port_base = 40000;
+  expect(facts, "udp_ports", Level::kPass, "");
 }
 
 TEST(Doctor, DoesNotAskForHugepagesThatTheDataplaneHasTaken) {
@@ -318,6 +355,8 @@ TEST(Doctor, FindsDaemonsThatDoNotRunOrAreOfAnotherVersion) {
   expect(facts, "version", Level::kWarn, "restart");
   facts.daemon.problem = "sluice-control does not run";
   expect(facts, "control", Level::kWarn, "sluice-control --node /n");
+  facts.listen_problem = "Address already in use";
+  expect(facts, "control", Level::kFail, "[control] listen");
 }
 
 TEST(Doctor, FindsPeersThatDoNotAnswer) {
@@ -328,6 +367,27 @@ TEST(Doctor, FindsPeersThatDoNotAnswer) {
   expect(facts, "peer", Level::kFail, "start sluice-control there");
   facts.peers.clear();
   expect(facts, "peer", Level::kWarn, "sluice node trust");
+  facts.node->ca_file = "/n/authority/ca.pem";
+  expect(facts, "peer", Level::kPass, "");
+}
+
+TEST(Doctor, FindsCertificatesThatEnd) {
+  Facts facts = well();
+  const auto ends = [&facts](const std::string& kind, Level level, const std::string& remedy) {
+    facts.expiries[0].kind = kind;
+    expect(facts, "certificates", level, remedy);
+  };
+  facts.expiries = {{.kind = "own", .name = "beta", .what = "it", .when = "2030", .left_s = 40 * 86'400}};
+  expect(facts, "certificates", Level::kPass, "");
+  facts.expiries[0].left_s = 86'400;
+  ends("own", Level::kWarn, "sluice node rotate");
+  facts.expiries[0].left_s = -1;
+  ends("own", Level::kFail, "or set the clock");
+  ends("peer", Level::kFail, "sluice node trust beta");
+  ends("ca", Level::kFail, "[control] ca_file");
+  ends("crl", Level::kFail, "[control] crl_file");
+  facts.node->ca_file = "/n/authority/ca.pem";
+  ends("own", Level::kFail, "sluice node enrol");
 }
 
 }  // namespace

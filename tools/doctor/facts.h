@@ -103,6 +103,13 @@ struct DaemonFacts {
   bool journal_lost = false;  // the journal in its place, if there is one, is not the one that it writes to
 };
 
+// One that runs on this host as well.
+struct OtherNode {
+  std::string directory;             // empty: it may not be seen
+  std::string user;                  // as whom it runs
+  std::optional<config::Node> node;  // nothing: its node.toml may not be read
+};
+
 struct PeerFacts {
   std::string name;
   std::string address;  // empty: it only calls
@@ -138,6 +145,8 @@ struct PeerLook {
 
 // A certificate, or a list of revoked ones, that has an end.
 struct ExpiryFacts {
+  std::string kind;  // as identity::Expiry has it
+  std::string name;
   std::string what;    // "the certificate of this node"
   std::string when;    // RFC 3339
   int64_t left_s = 0;  // negative: it is over
@@ -166,10 +175,13 @@ struct Facts {
   DaemonFacts daemon;
   std::optional<ProcessFacts> control_process;
   std::optional<ProcessFacts> dataplane_process;
+  std::vector<OtherNode> other_nodes;
+  std::string listen_problem;  // why a sluice-control that does not run could not listen; empty: it could
   std::vector<PeerFacts> peers;
   std::optional<PeerLook> peer_look;             // of the one that was asked for
   std::vector<std::vector<int>> numa_distances;  // [from][to], by the kernel; empty: not known
   std::vector<ExpiryFacts> expiries;
+  std::string audit_problem;                // why no line can be added to the audit log; empty: one can
   std::optional<UsersFacts> users;          // nothing: no [control] users_group
   std::vector<std::string> trust_problems;  // files in trusted/ for which sluice-control would not start
 };

@@ -131,9 +131,11 @@ Facts gather(const fs::path& directory) {
   facts.hugepages = gather_hugepages("/");
   facts.cpus = gather_cpus("/", allowed_cpus());
   facts.device = gather_device(*facts.node, "/");
+  facts.other_nodes = gather_other_nodes(directory, "/");
   facts.numa_distances = gather_numa_distances("/");
   for (const config::Export& root : facts.node->exports) facts.exports.push_back(gather_export(root));
   facts.users = gather_users(*facts.node);
+  facts.audit_problem = gather_audit_problem(*facts.node);
   const auto trust = identity::Trust::load(*facts.node);
   if (!trust) {
     facts.trust_problems.push_back(trust.error().message);
@@ -154,7 +156,9 @@ std::vector<ExpiryFacts> gather_expiries(const std::vector<identity::Expiry>& al
   std::vector<ExpiryFacts> facts;
   for (const identity::Expiry& one : all) {
     if (one.unix_s == identity::kNoEnd) continue;
-    facts.push_back({.what = identity::name_of(one),
+    facts.push_back({.kind = one.kind,
+                     .name = one.name,
+                     .what = identity::name_of(one),
                      .when = base::utc_text(one.unix_s * kSecondNs),
                      .left_s = one.unix_s - now_unix_s});
   }

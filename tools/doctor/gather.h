@@ -47,5 +47,12 @@ std::optional<ProcessFacts> gather_process(const std::string& program, int pid,
 std::vector<ExpiryFacts> gather_expiries(const std::vector<identity::Expiry>& all, int64_t now_unix_s);
 std::optional<UsersFacts> gather_users(const config::Node& node);
 PeerFacts gather_peer(const identity::Peer& peer);
+// Nodes whose sluice-dataplane runs on this host, in this command's network, but the one in `own`.
+std::vector<OtherNode> gather_other_nodes(const std::filesystem::path& own,
+                                          const std::filesystem::path& root);
+// Why no line can be added to the audit log; empty: one can. It makes none.
+std::string gather_audit_problem(const config::Node& node);
+// Why sluice-control could not listen where it should; empty: it could, or it is not to.
+std::string gather_listen_problem(const config::Node& node);
 
 }  // namespace sluice::doctor

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -214,6 +215,16 @@ ExportFacts gather_export(const config::Export& root) {
   return {.root = root,
           .problem = "its file system does not answer within " + std::to_string(kExportPatience.count()) +
                      " s; check what it is mounted from"};
+}
+
+std::string gather_audit_problem(const config::Node& node) {
+  const fs::path file = node.audit_log();
+  const int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const UniqueFd opened(::open(file.c_str(), flags));
+  if (!opened && errno == ENOENT && ::access(file.parent_path().c_str(), W_OK | X_OK) == 0) return "";
+  struct stat info {};
+  if (!opened || ::fstat(opened.get(), &info) != 0) return std::strerror(errno);
+  return S_ISREG(info.st_mode) ? "" : "it is no file";
 }
 
 PeerFacts gather_peer(const identity::Peer& peer) {

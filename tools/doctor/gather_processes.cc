@@ -82,6 +82,7 @@ void gather_processes(const config::Node& node, Facts* facts) {
     facts->control_process = gather_process("sluice-control", listener_of(socket, SOCK_STREAM), "/");
     if (facts->control_process) break;
   }
+  if (!facts->control_process) facts->listen_problem = gather_listen_problem(node);
   facts->daemon.journal_lost = facts->daemon.problem.empty() && !is_open_journal(node.journal());
   if (!facts->daemon.attached) return;
   facts->dataplane_process =

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/gather.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -11,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -192,6 +194,72 @@ TEST_F(Gather, SeesWhetherAPeerListens) {
   EXPECT_EQ(gather_peer(peer).problem, "");
   EXPECT_EQ(gather_peer({.name = "calls"}).problem, "");
   EXPECT_NE(gather_peer({.name = "wrong", .address = "nobody.invalid:1"}).problem, "");
+}
+
+TEST_F(Gather, SeesWhetherALineCanBeAddedToTheAuditLog) {
+  config::Node node;
+  node.directory = root_;
+  const fs::path file = node.audit_log();
+  EXPECT_EQ(gather_audit_problem(node), "");
+  EXPECT_FALSE(fs::exists(file));
+  put("audit.ndjson", "a line");
+  EXPECT_EQ(gather_audit_problem(node), "");
+  fs::remove(file);
+  fs::create_directory(file);
+  EXPECT_EQ(gather_audit_problem(node), "Is a directory");
+  fs::remove(file);
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  EXPECT_NE(gather_audit_problem(node), "");
+  const UniqueFd reader(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_EQ(gather_audit_problem(node), "it is no file");
+}
+
+TEST_F(Gather, SeesWhetherThePortOfControlIsFree) {
+  UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{.sin_family = AF_INET};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  config::Node node;
+  node.listen = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  EXPECT_EQ(gather_listen_problem(node), "Address already in use");
+  node.listen = "127.0.0.1:0";
+  EXPECT_EQ(gather_listen_problem(node), "");
+  node.listen = "none";
+  EXPECT_EQ(gather_listen_problem(node), "");
+}
+
+// Each process by its arguments, its environment, its user and its network.
+TEST_F(Gather, FindsOtherNodesOfThisHost) {
+  using namespace std::string_literals;
+  const auto process = [&](int pid, const std::string& arguments, const std::string& environment,
+                           const std::string& net) {
+    const std::string folder = "proc/" + std::to_string(pid);
+    fs::create_directories(root_ / folder / "ns");
+    std::ofstream(root_ / folder / "cmdline") << arguments;
+    std::ofstream(root_ / folder / "environ") << environment;
+    std::ofstream(root_ / folder / "status") << "Name:\tsluice-dataplan\nUid:\t0\t0\t0\t0\n";
+    fs::create_symlink("net:[" + net + "]", root_ / folder / "ns/net");
+  };
+  fs::create_directories(root_ / "proc/self/ns");
+  fs::create_symlink("net:[1]", root_ / "proc/self/ns/net");
+  const std::string own = (root_ / "own").string();
+  const std::string other = (root_ / "other").string();
+  fs::create_directories(own);
+  process(1, "init\0"s, "A=b\0"s, "1");
+  process(2, "sluice-dataplane\0--node\0"s + own + "\0"s, "A=b\0"s, "1");
+  process(3, "/usr/bin/sluice-dataplane\0"s, "A=b\0SLUICE_NODE="s + other + "\0"s, "1");
+  process(4, "sluice-dataplane\0--node="s + other + "/in-another-network\0"s, "A=b\0"s, "2");
+  process(5, "sluice-control\0--node\0"s + other + "\0"s, "A=b\0"s, "1");
+  process(6, "sluice-dataplane\0"s, "A=b\0"s, "1");
+  const auto found = gather_other_nodes(own, root_);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].user, "root");
+  std::vector<std::string> directories = {found[0].directory, found[1].directory};
+  std::sort(directories.begin(), directories.end());
+  EXPECT_EQ(directories, (std::vector<std::string>{"/etc/sluice", fs::canonical(root_).string() + "/other"}));
 }
 
 TEST_F(Gather, TheLimitsOfADaemonAreThoseInForceInItsOwnProcess) {

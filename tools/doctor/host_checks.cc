@@ -146,6 +146,50 @@ void check_device(const Facts& facts, std::vector<Finding>& out) {
   }
 }
 
+// ---- UDP ports ---------------------------------------------------------------------------------
+
+namespace {
+
+constexpr uint32_t kLanePorts = 256;
+
+// "10.1.2.3/24" and "10.1.2.3/16" are one address.
+bool same_address(const std::string& one, const std::string& other) {
+  return !one.empty() && one.substr(0, one.find('/')) == other.substr(0, other.find('/'));
+}
+
+bool ports_meet(const config::Node& one, const config::Node& other) {
+  // Where none is named one is chosen when the node starts, and it may be the same.
+  const auto chooses = [](const config::Node& node) {
+    return node.address4.empty() && node.address6.empty();
+  };
+  const auto [low, high] = std::minmax<uint32_t>({one.udp_port_base, other.udp_port_base});
+  if (other.device != config::kSocketDevice || high - low >= kLanePorts) return false;
+  return chooses(one) || chooses(other) || same_address(one.address4, other.address4) ||
+         same_address(one.address6, other.address6);
+}
+
+}  // namespace
+
+void check_ports(const Facts& facts, std::vector<Finding>& out) {
+  if (!on_sockets(facts)) return;
+  const uint32_t base = facts.node->udp_port_base;
+  const std::string ports = fmt::format("{} to {}", base, base + kLanePorts - 1);
+  bool alone = true;
+  for (const OtherNode& other : facts.other_nodes) {
+    const bool usual = base == config::Node{}.udp_port_base;
+    if (other.node ? !ports_meet(*facts.node, *other.node) : !usual) continue;
+    alone = false;
+    const std::string who =
+        other.node ? fmt::format("node {} in {}", other.node->name, other.directory)
+                   : fmt::format("the node of user {}, whose node.toml may not be read,", other.user);
+    warn(out, "udp_ports",
+         fmt::format("{} {} UDP ports {} as well: where both need one, a session waits for the other's", who,
+                     other.node ? "uses" : "may use", ports),
+         fmt::format("[port] udp_port_base = {} in one of the two, and in the firewall", base + kLanePorts));
+  }
+  if (alone) pass(out, "udp_ports", fmt::format("no other node of this host uses {}", ports));
+}
+
 // ---- cores -------------------------------------------------------------------------------------
 
 void check_cores(const Facts& facts, std::vector<Finding>& out) {

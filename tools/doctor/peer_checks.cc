@@ -70,7 +70,9 @@ void check_peers(const Facts& facts, std::vector<Finding>& out) {
     else
       fail(out, "peer", problem, "correct or remove the file: sluice-control does not start with it");
   }
-  if (facts.peers.empty() && facts.trust_problems.empty()) {
+  if (!facts.node->ca_file.empty() && facts.trust_problems.empty()) {
+    pass(out, "peer", "[control] ca_file stands for peers");
+  } else if (facts.peers.empty() && facts.trust_problems.empty()) {
     warn(out, "peer", "none is trusted yet", "sluice node trust NAME CERT.pem --address HOST:PORT");
   }
   for (const PeerFacts& peer : facts.peers) {

@@ -1,6 +1,7 @@
 # The audit log: who moved what, at both nodes.
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
 import stat
 
 import pytest
@@ -82,3 +83,19 @@ def test_it_goes_on_where_it_was_rotated(pair):
     begun, ended = told(pair.a, 2, of_session(session))
     assert (begun["event"], ended["result"]) == ("session_begun", "ok")
     forget(source, pair.b.export() / source.name)
+
+
+def test_one_that_cannot_be_written_is_found(pair):
+    log = pair.a.directory / "audit.ndjson"
+    log.rename(log.with_suffix(".2"))
+    for put_there, reason in ((log.mkdir, "Is a directory"), (lambda: os.mkfifo(log), "")):
+        put_there()
+        source = make_file(pair.a, 1000)
+        ended_session(pair.a, session := begin(pair.a, "send", source, "b:data/"))
+        wait_until(lambda id=session: any(id in line for line in pair.a.control.log_lines("what is missing in it")), 30, "its line")
+        (finding,) = (one for one in pair.a.json("doctor")[1]["checks"] if one["check"] == "audit_log")
+        assert finding["level"] == "warn" and reason in finding["text"], finding
+        log.rmdir() if log.is_dir() else log.unlink()
+        forget(source, pair.b.export() / source.name)
+    (finding,) = (one for one in pair.a.json("doctor")[1]["checks"] if one["check"] == "audit_log")
+    assert finding["level"] == "pass", finding

@@ -65,8 +65,13 @@ def test_the_command_prints_links_and_ends_sign_ins(console):
     assert console.node.sluice("console", "revoke", "no-such").returncode == 2
     code, said, _err = console.node.json("console", "revoke", "no-such")
     assert (code, said["schema"], said["code"]) == (2, "sluice.error.v1", 2)
-    console.node.must("console", "revoke", id)
+    _code, said, _err = console.node.json("console", "sign-ins")
+    assert said["schema"] == "sluice.console_sign_ins.v1" and any(one["id"] == id for one in said["sign_ins"])
+    _code, said, _err = console.node.json("console", "revoke", id)
+    assert said == {"schema": "sluice.console_revoke.v1", "revoked": 1}
     assert viewer.refused("me")[0] == 401
+    _code, said, _err = console.node.json("console", "open", "--role", "viewer")
+    assert (said["schema"], said["role"]) == ("sluice.console_open.v1", "viewer") and said["link"].startswith(link.partition("#")[0])
     assert console.node.sluice("console", "open", "--role", "king").returncode == 2
 
 

@@ -64,6 +64,13 @@ def test_a_peer_that_is_not_there_or_not_known_fails_by_name(pair):
     status, findings = examine(pair.a, "nobody")
     assert status == CONFIGURATION and "nobody" in findings["peer_asked"][0]["text"]
     assert "sluice node trust nobody" in findings["peer_asked"][0]["remedy"]
+    pair.a.must("node", "trust", "b", "--address", pair.a.address)
+    try:
+        _status, findings = examine(pair.a, "b")
+        assert "that is this node itself" in findings["peer_asked"][0]["text"]
+        assert "sluice node trust b --address HOST:PORT" in findings["peer_asked"][0]["remedy"]
+    finally:
+        pair.a.must("node", "trust", "b", "--address", pair.b.address)
 
 
 def test_limits_are_those_of_the_daemon_that_runs(pair):

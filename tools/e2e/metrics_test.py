@@ -219,6 +219,17 @@ def test_a_session_that_has_ended_drops_out_and_is_counted(pair):
     forget(source, pair.b.export() / source.name)
 
 
+def test_lines_that_the_audit_log_lacks_are_counted(pair):
+    log = pair.a.directory / "audit.ndjson"
+    told(pair.a, 0, "sluice_audit_lines_lost_total")
+    log.rename(log.with_suffix(".1"))
+    log.mkdir()
+    push(pair, source := make_file(pair.a, MIB))
+    wait_until(lambda: value(pair.a, "sluice_audit_lines_lost_total") >= 2, 30, "its begin and its end are counted")
+    log.rmdir()
+    forget(source, pair.b.export() / source.name)
+
+
 def test_callers_of_the_control_port_are_counted(pair):
     name = "sluice_control_connections_total"
     trusted, failed = (value(pair.b, name, outcome=outcome) for outcome in ("trusted", "failed"))

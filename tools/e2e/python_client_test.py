@@ -205,6 +205,20 @@ def test_errors_are_those_of_the_command(sluice, pair, tmp_path):
         with pytest.raises(sluice.SluiceError) as failed:
             node.session("nonsense")
         assert failed.value.code == USAGE
+        with pytest.raises(sluice.SluiceError, match="recursive") as failed:
+            node.make_directory("b", "data/full/more", parents=True)
+            node.remove("b", "data/full")
+        assert failed.value.code == USAGE
+        node.remove("b", "data/full", recursive=True)
+        unread = (session := node.send(["memory:1000000000"], "b", "null:", sluice.Options(rate_bps=1_000_000))).watch()
+        next(unread)
+    for ask in (node.show, node.sessions, lambda: list(node.names("b")), lambda: list(unread), lambda: node.import_session(b"x")):
+        with pytest.raises(sluice.SluiceError, match="was closed") as failed:
+            ask()
+        assert failed.value.code == USAGE
+    node.close()
+    with sluice.Node(pair.a.directory) as node:
+        node.session(session.id).cancel()
     with sluice.Node(tmp_path) as nobody:
         with pytest.raises(sluice.SluiceError, match="start it") as failed:
             nobody.show()

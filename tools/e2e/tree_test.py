@@ -285,3 +285,14 @@ def test_verify_checks_the_large_files_of_a_tree_and_counts_its_other_names(pair
     assert pair.b.sluice("verify", session).returncode == INTEGRITY
     for node in pair.nodes:
         forget_tree(node.export() / "verified")
+
+
+def test_a_directory_without_files_is_a_name(pair):
+    empty = pair.a.export() / "empty"
+    empty.mkdir()
+    said = pair.a.must("send", empty, "b:data/").stdout
+    assert said.startswith("1 name, "), said
+    for node in pair.nodes:
+        assert all(one["packed"] for one in last_session(node)["files"])
+    empty.rmdir()
+    (pair.b.export() / "empty").rmdir()

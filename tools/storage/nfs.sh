@@ -82,6 +82,18 @@ moves_on_mount() { # PREFIX NAME
   random 999 "$exports/a/many/10"
   moves "$1_sync" 90 "$exports/a/many" "$in/many" send --sync --delete "$exports/a/many/" nodeb:data/many/
   nothing_left "$1_leftovers" "$in"
+  directory_moves "$1_mv" "$in"
+}
+
+# A directory gets another name, and that of one that is there goes into it: nothing is replaced.
+directory_moves() { # CASE DIRECTORY
+  why=
+  mkdir -p "$2/there"
+  sluice_at a mv nodeb:data/many nodeb:data/other >"$base/said" 2>&1 &&
+    sluice_at a mv nodeb:data/other nodeb:data/there >>"$base/said" 2>&1 &&
+    sluice_at a mv nodeb:data/there/other nodeb:data/many >>"$base/said" 2>&1 || why=$(tail -1 "$base/said")
+  diff -r "$exports/a/many" "$2/many" >"$base/said" 2>&1 || why=${why:-$(head -1 "$base/said")}
+  judge "$1"
 }
 
 # Files that were removed while somebody has them open are neither sent nor removed.

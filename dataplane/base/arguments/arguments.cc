@@ -270,6 +270,15 @@ std::string ValueWords::allowed() const {
   return text;
 }
 
+std::vector<std::string> ValueWords::offered() const {
+  if (!choices.empty() || name.find('[') != std::string::npos) return choices;
+  std::vector<std::string> words = CLI::detail::split(name, '|');
+  std::erase_if(words, [](const std::string& word) {
+    return word.empty() || word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos;
+  });
+  return words;
+}
+
 // CLI11 puts it all into one text: "N:(1 to 16)", "KIND:{crc64,crc32c}". A name may have a colon of its own.
 ValueWords value_words(const CLI::Option& option) {
   const std::string type = option.get_type_name();
@@ -327,6 +336,9 @@ Ended parse_main(CLI::App& app, int argc, const char* const* argv) {
   return {.ended = true, .status = static_cast<int>(ErrorCode::kUsage)};
 }
 
+CLI::Validator told(const std::vector<std::string>& words) {
+  return CLI::Validator("{" + CLI::detail::join(words, ",") + "}");
+}
 CLI::Validator whole(int64_t least, int64_t most) { return range(least, most, "whole number"); }
 CLI::Validator number(double least, double most) { return range(least, most, "number"); }
 

@@ -44,6 +44,9 @@ Ended parse_main(CLI::App& app, int argc, const char* const* argv);
 CLI::Validator whole(int64_t least, int64_t most);
 CLI::Validator number(double least, double most);
 
+// For `check`: these words are told to people and shells. It refuses nothing: whoever reads the value does.
+CLI::Validator told(const std::vector<std::string>& words);
+
 // What an option takes, for people.
 struct ValueWords {
   std::string name;                  // "RATE"
@@ -52,6 +55,8 @@ struct ValueWords {
 
   // "1 to 16", "crc64 or crc32c"; empty: nothing is said beforehand.
   std::string allowed() const;
+  // What a shell can offer: the choices, or the words of the name itself: "keep|remove|move:DIR" has two.
+  std::vector<std::string> offered() const;
 };
 ValueWords value_words(const CLI::Option& option);
 

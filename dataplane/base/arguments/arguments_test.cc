@@ -233,6 +233,25 @@ TEST(Arguments, WhatAnOptionTakesIsSaidInWords) {
   EXPECT_EQ(value_words(*send.get_option("--listen")).allowed(), "");
 }
 
+TEST(Arguments, WordsAreOfferedThatAValueMayBe) {
+  CLI::App app;
+  const auto offered = [&app](const char* name, const char* type) {
+    return value_words(*app.add_option(name)->type_name(type)).offered();
+  };
+  EXPECT_EQ(offered("--then", "keep|remove|move:DIR"), (Words{"keep", "remove"}));
+  EXPECT_EQ(offered("--listen", "HOST:PORT|none"), Words{"none"});
+  for (const char* const type : {"FILE", "NAME|FINGERPRINT", "NAME=PATH[:r|w|rw]", ""})
+    EXPECT_EQ(offered(("--" + std::to_string(app.get_options().size())).c_str(), type), Words{}) << type;
+  std::string level;
+  CLI::Option* const told_of =
+      app.add_option("--level", level)->type_name("LEVEL")->check(told({"off", "info"}));
+  EXPECT_EQ(value_words(*told_of).offered(), (Words{"off", "info"}));
+  EXPECT_EQ(value_words(*told_of).allowed(), "off or info");
+  std::ostringstream out;
+  ASSERT_TRUE(parse(app, {"--level", "session=info"}, out)) << "who reads it judges";
+  EXPECT_EQ(level, "session=info");
+}
+
 TEST(Arguments, OneThatIsNearIsMeant) {
   const Words known = {"send", "session", "get", "rm", "ls", "--overwrite"};
   EXPECT_EQ(nearest("sned", known), "send");

@@ -40,8 +40,12 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+_SCHEMAS = {"open": "sluice.console_open.v1", "sign-ins": "sluice.console_sign_ins.v1", "revoke": "sluice.console_revoke.v1",
+            "setup": "sluice.console_setup.v1"}  # fmt: skip
+
+
 def _show(options: argparse.Namespace, reply: dict, text: str) -> None:
-    print(json.dumps(reply) if options.json else text)
+    print(json.dumps({"schema": _SCHEMAS[options.command], **reply}) if options.json else text)
 
 
 def _sign_ins(reply: dict) -> str:

@@ -90,7 +90,10 @@ TEST(Problems, OneCodeOfSluiceIsSeveralReasonsOfTheSystem) {
   EXPECT_EQ(errno_of(7, "/w/a: Input/output error"), EIO);
   EXPECT_EQ(errno_of(7, "/w/does not exist: permission denied"), EACCES) << "names stand before";
   EXPECT_EQ(errno_of(16, "directory /w does not exist; make it first, or use --parents"), ENOENT);
-  EXPECT_EQ(errno_of(2, "/w/a: is a directory; remove it and what is in it with -r"), EISDIR);
+  EXPECT_EQ(
+      errno_of(2,
+               "/w/a: is a directory; to remove it with all that is in it, ask for that (recursive; rm -r)"),
+      EISDIR);
   EXPECT_EQ(errno_of(2, "/w/a: is not empty; remove what is in it first"), ENOTEMPTY);
   EXPECT_EQ(errno_of(9, "exists"), EEXIST);
   EXPECT_EQ(errno_of(9, "another transfer writes to /w/x; wait for it"), EBUSY);

@@ -45,6 +45,10 @@ def stands_still(socket: str, limit_s: float) -> SluiceError:
                        "stopped or swapped out, and what its log says last")  # fmt: skip
 
 
+def node_closed() -> SluiceError:
+    return SluiceError(_USAGE, "usage", "this Node was closed: make a new one; its sessions go on")
+
+
 def of_call(error: grpc.RpcError, socket: str) -> SluiceError:
     """What a call failed of."""
     said = {item.key: item.value for item in error.trailing_metadata() or ()}

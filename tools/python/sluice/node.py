@@ -15,7 +15,7 @@ import grpc
 
 from . import api_pb2 as api
 from . import log_pb2 as logs
-from .errors import SluiceError, WrongValue, made, of_call, stands_still
+from .errors import SluiceError, WrongValue, made, node_closed, of_call, stands_still
 from .options import TransferOptions
 from .state import State
 
@@ -152,7 +152,7 @@ class Node:
         chosen = directory if directory is not None else os.environ.get("SLUICE_NODE") or "/etc/sluice"
         self._socket = str(_socket_in(pathlib.Path(chosen).absolute() / "run"))
         # A session tells of all its files in each message.
-        self._channel = grpc.insecure_channel(f"unix:{urllib.parse.quote(self._socket)}", [
+        self._channel: Any = grpc.insecure_channel(f"unix:{urllib.parse.quote(self._socket)}", [
             ("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)])  # fmt: skip
 
     def __enter__(self) -> Node:
@@ -163,7 +163,9 @@ class Node:
         self.close()
 
     def close(self) -> None:
-        self._channel.close()
+        """What is asked of it afterwards, and what it was asked and has not answered, is a SluiceError (2, usage)."""
+        channel, self._channel = self._channel, _Closed()
+        channel.close()
 
     def send(self, sources: Sequence[_Path], peer: str, destination: str, options: Options = Options(), *,
              source_node: str = "") -> Session:  # fmt: skip
@@ -293,7 +295,19 @@ class Node:
         return _Liveness(ask, call)
 
     def _error(self, error: Any, liveness: _Liveness) -> SluiceError:
+        if isinstance(self._channel, _Closed):
+            return node_closed()
         return stands_still(self._socket, _STILL_S) if liveness.still else of_call(error, self._socket)
+
+
+class _Closed:
+    """In the place of a channel."""
+
+    def close(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        raise node_closed()
 
 
 class _Liveness:
