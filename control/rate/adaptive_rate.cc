@@ -67,16 +67,20 @@ uint64_t AdaptiveRate::step(const PathReport& report, uint64_t now_ns) {
     quiet_until_ns_ = 0;  // set when the peer is heard again
     rounds_.restart();
     test_.abort();
-    start_.pulse.abort();
+    if (heard()) start_.pulse.abort();
     rate_bps_ = stopped ? 0 : at_most(target_bps_ * Silence::kCrawlFraction, cap_bps_);
     return rate_bps_;
   }
   if (report.rtt_min_ns != 0) rtt_s_ = seconds(std::min(report.rtt_min_ns, Silence::kStopNs));
   if (condition_ >= Condition::kCrawling) {
-    quiet_until_ns_ = now_ns + nanoseconds(2 * rtt_s_);
+    if (heard()) {
+      quiet_until_ns_ = now_ns + nanoseconds(2 * rtt_s_);
+    } else if (start_.pulse.sending()) {  // what left of it left at a crawl
+      start_.pulse.begin(start_.pulse.rate_bps(), report.sent);
+    }
     condition_ = phase_ == Phase::kStart ? Condition::kRamping : Condition::kRunning;
   }
-  if (now_ns < quiet_until_ns_) rounds_.restart();
+  if (now_ns < quiet_until_ns_ || now_ns - start_.lowered_ns < report.rtt_ns) rounds_.restart();
   round_trip_s_ = seconds(std::min(report.rtt_ns, Silence::kStopNs));
   if (start_.pulse.running()) pulse(report, now_ns);
   const auto round = rounds_.take(report, nanoseconds(turn_s()), now_ns);

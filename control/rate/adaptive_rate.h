@@ -61,6 +61,8 @@ class AdaptiveRate final : public Controller {
   void pace(const PathReport& report, uint64_t now_ns);
   void overshot();
   bool disordered() const;
+  // Before it was, a silence says only that the path is long, or its next hop not found yet.
+  bool heard() const { return rounds_.statuses() != 0; }
   double untold_queue_s() const;
   double growth_a_round() const;  // of the start
   void judge_yield(const Round& round, const Sight& sight);
@@ -94,7 +96,8 @@ class AdaptiveRate final : public Controller {
   } disorder_;
   struct Start {
     StartPulse pulse;
-    bool found = false;                // the rate is about what the path carries: a pulse told
+    double found_bps = 0;              // what the path carries, as a pulse told; 0: none did
+    uint64_t lowered_ns = 0;           // when one did, and it is less than the rate was
     bool judged = false;               // a round has been looked at
     double best_bps = 0;               // delivered, so far
     int flat_rounds = 0;               // since then

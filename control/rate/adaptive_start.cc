@@ -1,8 +1,9 @@
 // How `adaptive` begins.
 //
 // Pulses (start_pulse.h) say what the path carries, each four times the rate before, until one comes through
-// in part only. From then on, and where pulses say nothing, the rate grows from round to round until the
-// queue shows or what arrives has stopped growing.
+// in part only, however little that is. From then on, and where pulses say nothing, the rate grows from round
+// to round until the queue shows or what arrives has stopped growing.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <utility>
@@ -22,6 +23,7 @@ constexpr double kMore = 1.1;          // than the rate: worth a change
 constexpr double kDrains = 0.95;       // of what was carried, so that the pulse's queue drains
 constexpr double kDoubled = 2;         // from round to round
 constexpr double kFoundGrowth = 1.25;  // the same, once a pulse has found the rate
+constexpr double kFoundTimes = 1.5;    // of what it found: more arrives only if a busy machine had misled it
 constexpr double kGrew = 0.25;         // of that: it did grow
 constexpr int kFlatRounds = 3;
 // So long an operator's word for much loss (repetition.h) keeps what is late apart from what is lost.
@@ -54,11 +56,13 @@ void AdaptiveRate::pulse(const PathReport& report, uint64_t now_ns) {
   const std::optional<StartPulse::Outcome> outcome = pulse.outcome();
   if (!outcome) return;
   const bool more = outcome->carried_bps > kMore * target_bps_;
-  if (!more) return;
+  const bool less = !outcome->whole && outcome->carried_bps < target_bps_;
+  if (!more && !less) return;
+  if (less) start_.lowered_ns = now_ns;  // no round until a round trip later, with the queue that grows still
   target_bps_ = limit(kDrains * outcome->carried_bps);
   if (outcome->whole && rtt_s_ > kPulsesRttS && target_bps_ < static_cast<double>(cap_bps_))
     return pulse.begin(limit(kPulseTimes * target_bps_), report.sent);
-  start_.found = !outcome->whole;
+  if (!outcome->whole) start_.found_bps = outcome->carried_bps;
   start_.held = true;
   // What comes until then was sent at the rate before.
   quiet_until_ns_ = now_ns + static_cast<uint64_t>(turn_s() * 1e9);
@@ -71,7 +75,8 @@ bool AdaptiveRate::disordered() const { return disorder_.now || expected_loss_ >
 // much loss was declared, too, so what is sent too much costs little more.
 double AdaptiveRate::growth_a_round() const {
   if (disorder_.now && expected_loss_ >= Repetition::kLossMin) return kPulseTimes;
-  return start_.found && !disordered() ? kFoundGrowth : kDoubled;
+  const bool near = start_.best_bps < kFoundTimes * start_.found_bps;
+  return near && !disordered() ? kFoundGrowth : kDoubled;
 }
 
 // The rate has grown beyond what the path carries, and the round that will say so goes on for a while.

@@ -7,6 +7,9 @@ namespace {
 constexpr double kWhole = 0.6;         // delays differ by themselves, and some is lost by chance
 constexpr double kSlackS = 2e-3;       // by which looks at what was sent may be late
 constexpr uint64_t kTooLongTimes = 4;  // of its length: the source has nothing to send
+// Of its length: a queue that grew by more is no matter of chance, and a path that carries a quarter of the
+// pulse makes none as long.
+constexpr double kLongQueueTimes = 4;
 
 }  // namespace
 
@@ -44,10 +47,17 @@ void StartPulse::hear(const PathReport& report) {
     return;
   }
   if (report.delay_known) delay_most_ns_ = std::max(delay_most_ns_, delay_ns);
-  if (phase_ != Phase::kAwaited || report.received_end < end_) return;
+  if (phase_ == Phase::kAwaited && report.received_end < end_ && reported_ > 0 &&
+      grew_s() > kLongQueueTimes * length_s_) {
+    // By so much grew the delay until the first datagram of this status: those before it are the ones to
+    // count.
+    length_s_ *= static_cast<double>(reported_) / static_cast<double>(end_ - received_end_);
+    phase_ = Phase::kReported;
+    return;
+  }
   arrived_ = report.received - std::min(report.received, received_);
   reported_ = report.received_end - received_end_;
-  phase_ = Phase::kReported;
+  if (phase_ == Phase::kAwaited && report.received_end >= end_) phase_ = Phase::kReported;
 }
 
 std::optional<StartPulse::Outcome> StartPulse::outcome() {
@@ -55,8 +65,7 @@ std::optional<StartPulse::Outcome> StartPulse::outcome() {
   phase_ = Phase::kNone;
   const double came =
       std::min(1.0, static_cast<double>(arrived_) / static_cast<double>(std::max<uint64_t>(1, reported_)));
-  const double grew_s = std::max(0.0, delay_most_ns_ - delay_least_ns_) * 1e-9;
-  const double share = came * length_s_ / (length_s_ + grew_s);
+  const double share = came * length_s_ / (length_s_ + grew_s());
   return Outcome{.carried_bps = rate_bps_ * share, .whole = share > kWhole};
 }
 

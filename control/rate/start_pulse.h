@@ -27,7 +27,7 @@ class StartPulse {
   double rate_bps() const { return rate_bps_; }
   // With every report, whether there is a new status in it or not.
   void take(const PathReport& report, bool news, uint64_t now_ns);
-  // Once all of it was reported. Ends it.
+  // Once all of it was reported, or so long a queue that the rest does not matter. Ends it.
   struct Outcome {
     double carried_bps = 0;  // by the path
     bool whole =
@@ -40,6 +40,7 @@ class StartPulse {
 
   void send(const PathReport& report, uint64_t now_ns);
   void hear(const PathReport& report);
+  double grew_s() const { return std::max(0.0, delay_most_ns_ - delay_least_ns_) * 1e-9; }
 
   Phase phase_ = Phase::kNone;
   double rate_bps_ = 0;

@@ -80,6 +80,21 @@ TEST_F(StartPulseTest, SoDoesWhatAShortQueueDropped) {
   EXPECT_NEAR(outcome->carried_bps, kRateBps / 4, 1);
 }
 
+// A path that carries far less says so long before all of the pulse has come.
+TEST_F(StartPulseTest, ALongQueueTellsAtOnce) {
+  send_all();
+  arrive(10);
+  arrive(10, 0, 10 * kMs - kMs / 10);  // they left in a tenth of a millisecond
+  arrive(10, 0, 10 * kMs - kMs / 10);
+  EXPECT_FALSE(pulse.outcome());
+  arrive(10, 0, 10 * kMs - kMs / 10);
+  const auto outcome = pulse.outcome();
+  ASSERT_TRUE(outcome);
+  EXPECT_FALSE(outcome->whole);
+  EXPECT_NEAR(outcome->carried_bps, 8e6, 8e4);
+  EXPECT_FALSE(pulse.running());
+}
+
 TEST_F(StartPulseTest, ALittleLossByChanceIsNoLimit) {
   send_all();
   for (int ms = 0; ms < 5; ++ms) arrive(90, 10);
