@@ -3,7 +3,6 @@
 // Pulses (start_pulse.h) say what the path carries, each four times the rate before, until one comes through
 // in part only, however little that is. From then on, and where pulses say nothing, the rate grows from round
 // to round until the queue shows or what arrives has stopped growing.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <utility>
