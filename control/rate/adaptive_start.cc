@@ -55,7 +55,8 @@ void AdaptiveRate::pulse(const PathReport& report, uint64_t now_ns) {
   const std::optional<StartPulse::Outcome> outcome = pulse.outcome();
   if (!outcome) return;
   const bool more = outcome->carried_bps > kMore * target_bps_;
-  const bool less = !outcome->whole && outcome->carried_bps < target_bps_;
+  // On a short path a round says so as soon, and what was sent too much keeps its link busy.
+  const bool less = !outcome->whole && outcome->carried_bps < target_bps_ && rtt_s_ > kPulsesRttS;
   if (!more && !less) return;
   if (less) start_.lowered_ns = now_ns;  // no round until a round trip later, with the queue that grows still
   target_bps_ = limit(kDrains * outcome->carried_bps);
