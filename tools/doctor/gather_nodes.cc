@@ -28,8 +28,10 @@ constexpr const char* kUsualDirectory = "/etc/sluice";
 // seen.
 std::optional<std::vector<std::string>> words_in(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) return std::nullopt;
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::ostringstream read;
+  if (!in || !(read << in.rdbuf()))
+    return std::nullopt;  // nothing is in it, or its process has ended meanwhile
+  const std::string text = read.str();
   std::vector<std::string> words;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\0', at), text.size());

@@ -254,6 +254,8 @@ TEST_F(Gather, FindsOtherNodesOfThisHost) {
   process(4, "sluice-dataplane\0--node="s + other + "/in-another-network\0"s, "A=b\0"s, "2");
   process(5, "sluice-control\0--node\0"s + other + "\0"s, "A=b\0"s, "1");
   process(6, "sluice-dataplane\0"s, "A=b\0"s, "1");
+  fs::create_directories(root_ /
+                         "proc/7/cmdline");  // opens and cannot be read, as one that has ended meanwhile
   const auto found = gather_other_nodes(own, root_);
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].user, "root");
