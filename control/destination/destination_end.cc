@@ -289,13 +289,7 @@ Status DestinationEnd::follow_receiver(Effects& out) {
     }
     out.add(CommandLane{command.flow.leg, command});
   }
-  for (recovery::Need& need : wants.needs) {
-    if (several_) need.ranges = several_->may_need(need.flow.leg, need.object, need.ranges);
-    in_parts(need.ranges, [&](std::vector<recovery::Range> ranges) {
-      say_on(need.flow.leg, Need{.object = need.object, .ranges = std::move(ranges), .lane = need.flow.lane},
-             out);
-    });
-  }
+  for (const recovery::Need& need : wants.needs) say_need(need, out);
   for (const ObjectId object : wants.syncs) begin_sync(object, out);
   due_.finished.insert(wants.finished.begin(), wants.finished.end());
   for (const ObjectId object : wants.differ) {
@@ -303,6 +297,17 @@ Status DestinationEnd::follow_receiver(Effects& out) {
   }
   if (Status status = finish_due(out); !status) return status;
   return sources;
+}
+
+void DestinationEnd::say_need(const recovery::Need& need, Effects& out) const {
+  std::vector<parts::Portion> portions{{.leg = need.flow.leg, .object = need.object, .ranges = need.ranges}};
+  if (several_) portions = several_->to_need(need.flow.leg, need.object, need.ranges);
+  for (const parts::Portion& portion : portions) {
+    const auto lane = portion.leg == need.flow.leg ? std::optional(need.flow.lane) : std::nullopt;
+    in_parts(portion.ranges, [&](std::vector<recovery::Range> ranges) {
+      say_on(portion.leg, Need{.object = need.object, .ranges = std::move(ranges), .lane = lane}, out);
+    });
+  }
 }
 
 bool DestinationEnd::waits_for_sizes() const {

@@ -140,6 +140,7 @@ class DestinationEnd final : public DataEnd {
   Status growth_noted(const Status& written, Effects& out);
   void say_ready(Effects& out) const;
   Status follow_receiver(Effects& out);
+  void say_need(const recovery::Need& need, Effects& out) const;
   void begin_sync(ObjectId object, Effects& out);
   Status commit(ObjectId object, CommitEvent event, const Status& status, Effects& out);
   void journal_extents(ObjectId object, Effects& out);

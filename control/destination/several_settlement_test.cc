@@ -270,6 +270,25 @@ TEST_F(SettledSourcesTest, IfTheOnlyOneThatHasItLeavesTheRestIsTried) {
   EXPECT_LE(tries, 4);
 }
 
+// Whoever had sent an extent before, one that the list refused among them, may not be asked for it any more.
+TEST_F(SettledSourcesTest, ANeedGoesToWhoeverIsToBringIt) {
+  begin();
+  for (const LegId leg : kSettledLegs) several_->tick(leg, {.bytes = 0, .up = true, .heard_ns = 1}, 1);
+  const SeveralSources::Actions actions = several_->take_actions();
+  ASSERT_FALSE(actions.words.empty());
+  const auto* const want = std::get_if<Want>(&actions.words.front().message);
+  ASSERT_NE(want, nullptr);
+  const LegId asked = actions.words.front().leg;
+  const LegId other = asked == kSettledLegs[0] ? kSettledLegs[1] : kSettledLegs[0];
+  const recovery::Range part{.offset = want->ranges.front().offset + 5, .length = 7};
+  const std::vector<parts::Portion> needed = several_->to_need(other, kSettled, {part});
+  ASSERT_EQ(needed.size(), 1U);
+  EXPECT_EQ(needed.front().leg, asked);
+  EXPECT_EQ(needed.front().ranges, std::vector{part});
+  several_->leave(asked);
+  EXPECT_TRUE(several_->to_need(other, kSettled, {part}).empty()) << "nobody is to bring it";
+}
+
 // It is about to get its name. The source that had it may go, and the others have what the list refused.
 TEST_F(SettledSourcesTest, WhatTheListHasTakenIsNotFetchedAgain) {
   damage(kSettledLegs[0], 3, 90);

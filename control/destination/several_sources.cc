@@ -287,22 +287,34 @@ void SeveralSources::need_dropped(const parts::Portion& portion) {
   });
 }
 
-std::vector<recovery::Range> SeveralSources::may_need(LegId leg, ObjectId object,
-                                                      const std::vector<recovery::Range>& ranges) const {
-  std::vector<recovery::Range> needed;
+std::vector<parts::Portion> SeveralSources::to_need(LegId first, ObjectId object,
+                                                    const std::vector<recovery::Range>& ranges) const {
+  std::vector<parts::Portion> portions;
   const auto found = objects_.find(object);
-  if (found == objects_.end() || planner_.closed(leg, object)) return needed;
+  if (found == objects_.end()) return portions;
   const recovery::ExtentMap& map = found->second.counted;
-  for (const recovery::Range& range : ranges) {
-    const recovery::ExtentRun run{.first = map.extent_at(range.offset),
-                                  .end = map.extent_at(range.end() - 1).plus(1)};
-    for (const recovery::ExtentRun& asked : check_.asked_within(leg, object, run)) {
-      const recovery::Range whole = map.bytes_of(asked);
-      const uint64_t from = std::max(whole.offset, range.offset);
-      needed.push_back({.offset = from, .length = std::min(whole.end(), range.end()) - from});
+  std::vector<LegId> legs{first};
+  for (const auto& [leg, joined] : legs_)
+    if (leg != first) legs.push_back(leg);
+  std::vector<parts::RunSet> left(ranges.size());
+  for (size_t i = 0; i < ranges.size(); ++i)
+    left[i].add(
+        {.first = map.extent_at(ranges[i].offset), .end = map.extent_at(ranges[i].end() - 1).plus(1)});
+  for (const LegId leg : legs) {
+    parts::Portion portion{.leg = leg, .object = object, .ranges = {}};
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      for (const recovery::ExtentRun& run : left[i].all()) {
+        for (const recovery::ExtentRun& asked : planner_.asked_within(leg, object, run)) {
+          left[i].remove(asked);
+          const recovery::Range whole = map.bytes_of(asked);
+          const uint64_t from = std::max(whole.offset, ranges[i].offset);
+          portion.ranges.push_back({.offset = from, .length = std::min(whole.end(), ranges[i].end()) - from});
+        }
+      }
     }
+    if (!portion.ranges.empty()) portions.push_back(std::move(portion));
   }
-  return needed;
+  return portions;
 }
 
 void SeveralSources::compare(ObjectId object) {

@@ -91,10 +91,11 @@ class SeveralSources {
   // All of it is what the list wants: the sources whose file differs from it, as far as that is known.
   std::vector<LegId> differing(ObjectId object) const;
   // It is asked for nothing of this object, nor for what was lost on its lanes.
-  // What of these ranges a Need may ask of this leg: a source may send what it hears of in a Need, and what
-  // it was not asked for before would not count.
-  std::vector<recovery::Range> may_need(LegId leg, ObjectId object,
-                                        const std::vector<recovery::Range>& ranges) const;
+  // Whom a Need asks for these ranges: who is to bring each, `first` before others. A source may send what it
+  // hears of in a Need, and what it was not asked for does not count; and whoever has sent an extent before
+  // may not be the one that is wanted to send it now.
+  std::vector<parts::Portion> to_need(LegId first, ObjectId object,
+                                      const std::vector<recovery::Range>& ranges) const;
   uint64_t answers() const;  // changes while sources are compared
 
   // ---- legs ----

@@ -17,13 +17,6 @@ void ExtentCheck::asked(LegId leg, ObjectId object, ExtentRun extents) {
   legs_[leg];
 }
 
-std::vector<ExtentRun> ExtentCheck::asked_within(LegId leg, ObjectId id, ExtentRun extents) const {
-  const auto object = objects_.find(id);
-  if (object == objects_.end()) return {};
-  const auto asked = object->second.asked.find(leg);
-  return asked == object->second.asked.end() ? std::vector<ExtentRun>() : asked->second.within(extents);
-}
-
 bool ExtentCheck::was_asked(LegId leg, Place place) const {
   const auto object = objects_.find(place.object);
   if (object == objects_.end()) return false;

@@ -64,7 +64,6 @@ class ExtentCheck {
   // These extents are asked of this leg. That they are withdrawn later changes nothing here: the leg may have
   // begun them.
   void asked(LegId leg, ObjectId object, ExtentRun extents);
-  std::vector<ExtentRun> asked_within(LegId leg, ObjectId object, ExtentRun extents) const;
   void written(LegId leg, ObjectId object, ExtentId extent, uint64_t crc);
   // Digests of neighbouring extents, from `first` on.
   void said(LegId leg, ObjectId object, ExtentId first, std::span<const uint64_t> digests);

@@ -324,6 +324,13 @@ bool Planner::brings(LegId leg, ObjectId id) const {
   return here(leg) && exists(id) && !legs_.at(leg).outstanding.within(id, all_of(objects_[id])).empty();
 }
 
+std::vector<ExtentRun> Planner::asked_within(LegId leg, ObjectId id, ExtentRun run) const {
+  std::vector<ExtentRun> runs;
+  if (!here(leg)) return runs;
+  for (const Piece& piece : legs_.at(leg).outstanding.within(id, run)) runs.push_back(piece.run);
+  return runs;
+}
+
 ExtentId Planner::last_asked(LegId leg, ObjectId id) const {
   ExtentId last;
   for (const Piece& piece : legs_.at(leg).outstanding.within(id, all_of(objects_[id])))

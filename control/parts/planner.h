@@ -106,8 +106,9 @@ class Planner {
   bool closed(LegId leg, ObjectId object) const {
     return exists(object) && is_among(objects_[object].closed, leg);
   }
-  bool all_asked(ObjectId object) const;                  // nothing of it is in the pool
-  bool brings(LegId leg, ObjectId object) const;          // it is asked for some of it
+  bool all_asked(ObjectId object) const;          // nothing of it is in the pool
+  bool brings(LegId leg, ObjectId object) const;  // it is asked for some of it
+  std::vector<ExtentRun> asked_within(LegId leg, ObjectId object, ExtentRun run) const;  // and not come yet
   ExtentId last_asked(LegId leg, ObjectId object) const;  // the one nearest to the end, if it brings some
   bool silent(LegId leg) const;
   bool complete(ObjectId object) const;
