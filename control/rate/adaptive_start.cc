@@ -19,6 +19,9 @@ constexpr double kStartRttS = 0.02;
 constexpr double kPulseTimes = 4;      // of the rate, a pulse has
 constexpr double kPulsesRttS = 10e-3;  // on shorter paths a round is no longer than a pulse
 constexpr double kMore = 1.1;          // than the rate: worth a change
+// A path that seems to carry less of the rate than this loses for another reason: its datagrams are too long,
+// or it is cut.
+constexpr double kCarriesLeast = 1.0 / 64;
 constexpr double kDrains = 0.95;       // of what was carried, so that the pulse's queue drains
 constexpr double kDoubled = 2;         // from round to round
 constexpr double kFoundGrowth = 1.25;  // the same, once a pulse has found the rate
@@ -56,7 +59,8 @@ void AdaptiveRate::pulse(const PathReport& report, uint64_t now_ns) {
   if (!outcome) return;
   const bool more = outcome->carried_bps > kMore * target_bps_;
   // On a short path a round says so as soon, and what was sent too much keeps its link busy.
-  const bool less = !outcome->whole && outcome->carried_bps < target_bps_ && rtt_s_ > kPulsesRttS;
+  const bool less = !outcome->whole && outcome->carried_bps < target_bps_ && rtt_s_ > kPulsesRttS &&
+                    outcome->carried_bps > kCarriesLeast * target_bps_;
   if (!more && !less) return;
   if (less) start_.lowered_ns = now_ns;  // no round until a round trip later, with the queue that grows still
   target_bps_ = limit(kDrains * outcome->carried_bps);
