@@ -106,11 +106,12 @@ void DestinationEnd::leave_out_differing(ObjectId object) {
   }
 }
 
+// A pack is of one source alone, which has looked at it again before it gets its names.
 bool DestinationEnd::lists_judge() const {
   if (catalog().growing()) return false;
   for (ObjectId object; catalog().contains(object); ++object) {
     const auto is_unlisted = [](const catalog::File& file) {
-      return file.size_bytes != 0 && file.digests.expected.empty();
+      return !file.packed() && file.size_bytes != 0 && file.digests.expected.empty();
     };
     if (std::ranges::any_of(catalog().files_of(object), is_unlisted)) return false;
   }

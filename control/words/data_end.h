@@ -106,7 +106,7 @@ class DataEnd {
   };
   // Sources whose file is not what a list wants, since the last call: their legs end, and the others go on.
   virtual std::vector<LeftOut> take_left_out() { return {}; }
-  // A list says what each file comes to: no wrong byte of a source gets a name unseen.
+  // A list says what each file comes to that may be of several: no wrong byte of a source gets a name unseen.
   virtual bool lists_judge() const { return false; }
   virtual uint64_t digest_ns() const = 0;  // that the destination read files for the digests of archives
   virtual bool leaves_files() const = 0;   // unfinished ones, which must go when it fails

@@ -144,7 +144,8 @@ class Oracle {
   uint64_t bytes_written() const { return bytes_written_; }
   // Of a replica whole, and never of two: where sources have different files. A list says of which.
   bool mixed(uint32_t object, const std::vector<uint8_t>& now) const {
-    if (plan_.several.listed) return now != content_[object];
+    if (plan_.several.listed && kind_of(plan_, object) == catalog::FileKind::kFile)
+      return now != content_[object];
     const bool other = plan_.several.lie == Lie::kOtherFiles && now == others_[object];
     const bool changed = changed_now_.contains(object) && now == changed_[object];
     return now != content_[object] && !other && !changed;

@@ -96,7 +96,7 @@ void choose_sources(Plan& p, Random& r) {
     p.resume_timeout_ns = 20 * kSecondNs;
   }
   // So that seeds of before keep their meaning, most of them.
-  p.several.listed = p.seed % 7 == 1 && p.packs == 0;
+  p.several.listed = p.seed % 7 == 1;
   if (p.several.listed && p.several.lie == Lie::kNone) {
     p.several.lie = Lie::kOtherFiles;
     p.several.liar = bad();

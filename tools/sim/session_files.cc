@@ -101,7 +101,7 @@ void Session::perform(const transfer::CreateFiles& e) {
           catalog::File& file = files[n];
           const uint32_t i = first + n;
           file.shown = file.path = file.packed() ? Oracle::final_name(i) : file.name;
-          if (host_.plan.several.listed) put_list(file, i);
+          if (host_.plan.several.listed && !file.packed()) put_list(file, i);
           const Result<catalog::FileIdentity> identity = create(file);
           if (identity) {
             file.identity = *identity;
