@@ -40,8 +40,7 @@ void SeveralSources::join_settlement(Known& known, LegId leg) {
 
 // One object after the other, so that no source owes more answers than docs/WIRE.md allows.
 void SeveralSources::follow_settlements() {
-  // What was told as whole is the list's to judge, or has its name by now: nothing of it is fetched
-  // meanwhile.
+  // Nothing is fetched of an object that was told whole: the list judges it, or it gets its name.
   const auto settles = [](const Known& known) {
     return known.settlement && (known.stage != Known::Stage::kTold || known.judged);
   };

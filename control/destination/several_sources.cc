@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "control/words/range_messages.h"
 #include "dataplane/base/check.h"
@@ -289,32 +290,35 @@ void SeveralSources::need_dropped(const parts::Portion& portion) {
 
 std::vector<parts::Portion> SeveralSources::to_need(LegId first, ObjectId object,
                                                     const std::vector<recovery::Range>& ranges) const {
-  std::vector<parts::Portion> portions;
   const auto found = objects_.find(object);
-  if (found == objects_.end()) return portions;
+  if (found == objects_.end()) return {};
   const recovery::ExtentMap& map = found->second.counted;
-  std::vector<LegId> legs{first};
+  std::vector<parts::Portion> portions{{.leg = first, .object = object, .ranges = {}}};
   for (const auto& [leg, joined] : legs_)
-    if (leg != first) legs.push_back(leg);
-  std::vector<parts::RunSet> left(ranges.size());
-  for (size_t i = 0; i < ranges.size(); ++i)
-    left[i].add(
-        {.first = map.extent_at(ranges[i].offset), .end = map.extent_at(ranges[i].end() - 1).plus(1)});
-  for (const LegId leg : legs) {
-    parts::Portion portion{.leg = leg, .object = object, .ranges = {}};
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      for (const recovery::ExtentRun& run : left[i].all()) {
-        for (const recovery::ExtentRun& asked : planner_.asked_within(leg, object, run)) {
-          left[i].remove(asked);
-          const recovery::Range whole = map.bytes_of(asked);
-          const uint64_t from = std::max(whole.offset, ranges[i].offset);
-          portion.ranges.push_back({.offset = from, .length = std::min(whole.end(), ranges[i].end()) - from});
-        }
+    if (leg != first) portions.push_back({.leg = leg, .object = object, .ranges = {}});
+  for (const recovery::Range& range : ranges) {
+    parts::RunSet left;
+    left.add({.first = map.extent_at(range.offset), .end = map.extent_at(range.end() - 1).plus(1)});
+    for (parts::Portion& portion : portions) {
+      for (const recovery::ExtentRun& asked : take_asked(portion.leg, object, &left)) {
+        const recovery::Range whole = map.bytes_of(asked);
+        const uint64_t from = std::max(whole.offset, range.offset);
+        portion.ranges.push_back({.offset = from, .length = std::min(whole.end(), range.end()) - from});
       }
     }
-    if (!portion.ranges.empty()) portions.push_back(std::move(portion));
   }
+  std::erase_if(portions, [](const parts::Portion& portion) { return portion.ranges.empty(); });
   return portions;
+}
+
+// What of these extents this leg is to bring, taken from them.
+std::vector<recovery::ExtentRun> SeveralSources::take_asked(LegId leg, ObjectId object,
+                                                            parts::RunSet* extents) const {
+  std::vector<recovery::ExtentRun> taken;
+  for (const recovery::ExtentRun& run : extents->all())
+    std::ranges::copy(planner_.asked_within(leg, object, run), std::back_inserter(taken));
+  for (const recovery::ExtentRun& run : taken) extents->remove(run);
+  return taken;
 }
 
 void SeveralSources::compare(ObjectId object) {

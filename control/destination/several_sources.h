@@ -90,12 +90,6 @@ class SeveralSources {
   bool settle(ObjectId object);
   // All of it is what the list wants: the sources whose file differs from it, as far as that is known.
   std::vector<LegId> differing(ObjectId object) const;
-  // It is asked for nothing of this object, nor for what was lost on its lanes.
-  // Whom a Need asks for these ranges: who is to bring each, `first` before others. A source may send what it
-  // hears of in a Need, and what it was not asked for does not count; and whoever has sent an extent before
-  // may not be the one that is wanted to send it now.
-  std::vector<parts::Portion> to_need(LegId first, ObjectId object,
-                                      const std::vector<recovery::Range>& ranges) const;
   uint64_t answers() const;  // changes while sources are compared
 
   // ---- legs ----
@@ -132,6 +126,11 @@ class SeveralSources {
   bool said(LegId leg, const ExtentDigests& digests);  // false: of extents that there are not
 
   Actions take_actions();
+  // A Need for these ranges goes to the legs that are to bring them, and to `first` where several are. The
+  // source that had sent an extent before may not be wanted to send it now; and a source may send whatever a
+  // Need names, but what it was not asked for does not count.
+  std::vector<parts::Portion> to_need(LegId first, ObjectId object,
+                                      const std::vector<recovery::Range>& ranges) const;
 
   // This leg brings so much, as an average of a second, bit/s; 0: not known yet.
   uint64_t rate_bps(LegId leg) const { return planner_.rate_bps(leg); }
@@ -215,6 +214,7 @@ class SeveralSources {
   std::vector<recovery::ExtentRun> differing_from(const Known& known, LegId version) const;
   void join_settlement(Known& known, LegId leg);
   void ask(const parts::Portion& portion, bool withdrawn);
+  std::vector<recovery::ExtentRun> take_asked(LegId leg, ObjectId object, parts::RunSet* extents) const;
   void need_dropped(const parts::Portion& portion);
   void compare(ObjectId object);
   bool waits_for_faster(const Joined& leg) const;

@@ -1,4 +1,5 @@
-// What sources have brought: which extents count, and what follows from those that do not.
+// Extents that sources have brought: an extent counts once its source has said its digest. Here stands what
+// follows where it said another one, or where two sources differ.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

@@ -31,7 +31,7 @@ std::string why_no_ca(X509* certificate) {
   return "";
 }
 
-// Of a reason that dates give; empty: they do not.
+// What to do where OpenSSL refuses a date (X509_V_ERR_*); empty for every other reason.
 std::string clock_remedy(int reason) {
   const std::string now = base::utc_text(int64_t{std::time(nullptr)} * 1'000'000'000);
   switch (reason) {

@@ -7,8 +7,8 @@ namespace {
 constexpr double kWhole = 0.6;         // delays differ by themselves, and some is lost by chance
 constexpr double kSlackS = 2e-3;       // by which looks at what was sent may be late
 constexpr uint64_t kTooLongTimes = 4;  // of its length: the source has nothing to send
-// Of its length: a queue that grew by more is no matter of chance, and a path that carries a quarter of the
-// pulse makes none as long.
+// In lengths of the pulse. A queue that grows by more does not do so by chance, and a path that carries a
+// quarter of the pulse has a shorter one.
 constexpr double kLongQueueTimes = 4;
 
 }  // namespace

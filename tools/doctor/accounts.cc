@@ -97,6 +97,11 @@ std::optional<Account> account_of(const std::string& name) {
 
 std::optional<Account> account_of(uid_t uid) { return entry_of(std::to_string(uid)); }
 
+std::string user_name(uid_t uid) {
+  const std::optional<Account> account = account_of(uid);
+  return account ? account->name : std::to_string(uid);
+}
+
 std::optional<gid_t> gid_of(const std::string& group) {
   const std::vector<std::string> fields = fields_of(getent("group", group));
   if (fields.size() < 3 || fields[0] != group) return std::nullopt;

@@ -24,6 +24,7 @@ struct Account {
 // Nothing: there is none, or it was not found in time.
 std::optional<Account> account_of(const std::string& name);
 std::optional<Account> account_of(uid_t uid);
+std::string user_name(uid_t uid);  // its number, where it has none
 std::optional<gid_t> gid_of(const std::string& group);
 // All of his, his own one among them.
 std::vector<gid_t> groups_of(const Account& account);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <sstream>
 
+#include "control/client/way.h"
 #include "dataplane/base/unique_fd.h"
 #include "tools/doctor/accounts.h"
 #include "tools/doctor/gather.h"
@@ -21,8 +22,6 @@ namespace sluice::doctor {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kUsualDirectory = "/etc/sluice";
 
 // Words with a zero behind each, as the kernel shows arguments and environments. Nothing: they may not be
 // seen.
@@ -57,7 +56,7 @@ fs::path node_directory_of(const fs::path& process, const std::vector<std::strin
     const auto environment = words_in(process / "environ");
     if (!environment || environment->empty()) return {};
     directory = value_of(*environment, "SLUICE_NODE");
-    if (directory.empty()) directory = kUsualDirectory;
+    if (directory.empty()) directory = api::kUsualNode;
   }
   std::error_code problem;
   if (directory.is_relative()) directory = fs::read_symlink(process / "cwd", problem) / directory;
@@ -96,9 +95,7 @@ std::vector<OtherNode> gather_other_nodes(const fs::path& own, const fs::path& r
     if (!problem && net != own_net) continue;
     const fs::path directory = node_directory_of(process.path(), *arguments);
     if (directory == own_canonical || (directory.empty() && *uid == own_info.st_uid)) continue;
-    OtherNode other{.directory = directory.string(), .user = {}, .node = {}};
-    const auto account = account_of(*uid);
-    other.user = account ? account->name : std::to_string(*uid);
+    OtherNode other{.directory = directory.string(), .user = user_name(*uid), .node = {}};
     if (!directory.empty()) {
       if (const auto node = config::load(directory)) other.node = *node;
     }

@@ -57,11 +57,6 @@ bool is_open_journal(const fs::path& path) {
   return ::fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-std::string user_name(uid_t uid) {
-  const std::optional<Account> account = account_of(uid);
-  return account ? account->name : std::to_string(uid);
-}
-
 }  // namespace
 
 std::optional<ProcessFacts> gather_process(const std::string& program, int pid, const fs::path& root) {
