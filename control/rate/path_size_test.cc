@@ -61,6 +61,7 @@ class Path {
     }
     for (const SizeAsk& ask : search_.step(reading_, now_ns_)) {
       asked += ask.count;
+      queue_.begin(now_ns_);
       EXPECT_TRUE(queue_.add(ask.chunk_bytes, ask.count));
     }
     allowed_bytes_ = std::min(allowed_bytes_ + padded_bytes_per_tick, padded_bytes_per_tick);

@@ -23,12 +23,12 @@ rate::LaneReading reading_of(const board::FlowState& state) {
 // A new attempt must be worth it.
 constexpr double kGainMin = 1.1;
 
-void ask(const std::vector<rate::SizeAsk>& asks, LegId leg, LaneId lane, Effects& out) {
+void ask(const std::vector<rate::SizeAsk>& asks, LegId leg, LaneId lane, uint64_t now_ns, Effects& out) {
   for (const rate::SizeAsk& each : asks) {
     out.add(CommandLane{.leg = leg,
                         .command = {.kind = board::CommandKind::kSendPadded,
                                     .flow = {.leg = leg, .lane = lane},
-                                    .range = {.offset = 0, .length = each.chunk_bytes},
+                                    .range = {.offset = now_ns, .length = each.chunk_bytes},
                                     .tag = each.count}});
   }
 }
@@ -56,7 +56,7 @@ Status PathWatch::step(const Tick& event, rate::PathSizes& sizes, uint64_t now_n
     const LaneId lane(i);
     if (one.value_or(lane) != lane) continue;
     rate::SizeSearch& search = searches_[lane];
-    ask(search.step(reading_of(event.lanes[i]->state), now_ns), event.leg, lane, out);
+    ask(search.step(reading_of(event.lanes[i]->state), now_ns), event.leg, lane, now_ns, out);
     if (search.found()) return shorter(*search.found(), sizes, now_ns);
     one = search.searching() ? std::optional(lane) : std::nullopt;
   }
@@ -77,7 +77,7 @@ std::optional<LaneId> PathWatch::searching() const {
 
 // Over the first lane, beside the data. Nothing else is looked for meanwhile.
 Status PathWatch::measure(const Tick& event, rate::PathSizes& sizes, uint64_t now_ns, Effects& out) {
-  ask(measure_->step(reading_of(event.lanes[0]->state), now_ns), event.leg, LaneId(0), out);
+  ask(measure_->step(reading_of(event.lanes[0]->state), now_ns), event.leg, LaneId(0), now_ns, out);
   if (!measure_->over()) return {};
   const std::optional<rate::SizeCurve> curve = std::exchange(measure_, std::nullopt)->curve();
   if (!curve) return {};

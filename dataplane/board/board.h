@@ -220,8 +220,10 @@ enum class CommandKind : uint32_t {
   kQueryWork = 7,       // tx flow: what was given to it and is not complete at the peer?
   kQueryUnwritten = 8,  // as kQueryMissing, of bytes that are not on disk: also those of a write under way
   kPeerHas = 9,  // tx flow: the peer has these bytes, whoever sent them: hold none of their extents any more
-  kSendPadded = 10,  // tx flow: send `tag` probes with `length` bytes of padding
-  kGiveUp = 11,      // rx flow: no part of object is held or wanted any more; answered by kGivenUp
+  // tx flow: send `tag` probes with `length` bytes of padding; offset: of which round, whose first drops what
+  // is left of another one
+  kSendPadded = 10,
+  kGiveUp = 11,  // rx flow: no part of object is held or wanted any more; answered by kGivenUp
 };
 
 struct Command {

@@ -17,6 +17,12 @@ class PaddedQueue {
   static constexpr uint32_t kCountMax = 4096;  // of one size
 
   bool empty() const { return sizes_ == 0; }
+  // Who asks for another round does not wait for the one before: what is left of that is dropped.
+  void begin(uint64_t round) {
+    if (round == round_) return;
+    round_ = round;
+    sizes_ = turn_ = 0;
+  }
   // False: there are too many sizes or probes already.
   bool add(uint32_t bytes, uint32_t count) {
     for (uint32_t i = 0; i < sizes_; ++i) {
@@ -45,6 +51,7 @@ class PaddedQueue {
   std::array<wire::PaddedSize, wire::kPaddedSizesMax> left_{};
   uint32_t sizes_ = 0;
   uint32_t turn_ = 0;
+  uint64_t round_ = 0;
 };
 
 class PaddedCount {

@@ -18,6 +18,19 @@ TEST(PaddedQueue, SizesTakeTurnsUntilEachIsUsedUp) {
   EXPECT_EQ(sent, (std::vector<uint32_t>{8000, 1200, 4000, 1200, 4000, 1200}));
 }
 
+TEST(PaddedQueue, ANewRoundTakesThePlaceOfTheOneBefore) {
+  PaddedQueue queue;
+  queue.begin(1);
+  for (uint32_t i = 0; i < wire::kPaddedSizesMax; ++i) ASSERT_TRUE(queue.add(1000 + i, 6));
+  queue.pop();
+  queue.begin(1);
+  EXPECT_EQ(queue.front(), 1001U) << "of the same round";
+  queue.begin(2);
+  EXPECT_TRUE(queue.empty());
+  ASSERT_TRUE(queue.add(8000, 2));
+  EXPECT_EQ(queue.front(), 8000U);
+}
+
 TEST(PaddedQueue, RefusesMoreSizesOrProbesThanItHasRoomFor) {
   PaddedQueue queue;
   for (uint32_t i = 0; i < wire::kPaddedSizesMax; ++i) EXPECT_TRUE(queue.add(1000 + i, 1));

@@ -11,8 +11,12 @@ namespace {
 
 class Padded : public Lane {
  protected:
-  void send_padded(uint64_t bytes, uint32_t count) {
-    a_.command({.kind = board::CommandKind::kSendPadded, .flow = kTxSlot, .tag = count, .length = bytes});
+  void send_padded(uint64_t bytes, uint32_t count, uint64_t round = 1) {
+    a_.command({.kind = board::CommandKind::kSendPadded,
+                .flow = kTxSlot,
+                .tag = count,
+                .offset = round,
+                .length = bytes});
   }
   // The path from a to b carries frames of at most so many bytes.
   void run_narrow(int count, size_t frame_bytes_max) {
@@ -53,6 +57,20 @@ TEST_F(Padded, TheyLeaveWithinTheRate) {
     run_narrow(1, 9100);
   }
   EXPECT_GT(now_ns_ - begin_ns, 60'000'000U) << "100 of 8 KiB at 100 Mbit/s";
+}
+
+// A search goes on before all have left, where a lane is slow.
+TEST_F(Padded, ThoseOfARoundThatIsOverAreNotSent) {
+  open_flows(wire::CrcKind::kCrc64Ecma, 8192);
+  run_narrow(100, 9100);
+  a_.board().flows[kTxSlot].control.rate_bps = 10'000'000;
+  run_narrow(10, 9100);
+  for (uint32_t i = 0; i < wire::kPaddedSizesMax; ++i) send_padded(8000 - 100 * i, 6, 1);
+  run_narrow(20, 9100);
+  send_padded(1200, 2, 2);
+  run_narrow(20'000, 9100);
+  EXPECT_EQ(came().count(1200), 1U) << "it is not refused for want of room";
+  EXPECT_LT(a_.board().flows[kTxSlot].state.padded_probes, 12U);
 }
 
 TEST_F(Padded, DataGoOnBesideThem) {

@@ -106,6 +106,7 @@ bool TxSide::add_padded(const board::Command& c) {
   const bool ip4 = net::Address::of(flow->config.local_ip).is_ip4();
   const uint32_t most = std::min(ip4 ? port.chunk_bytes_max_ip4 : port.chunk_bytes_max_ip6, pattern_->bytes);
   if (c.length > std::min(most, wire::kChunkBytesMax)) return false;
+  flow->probes.padded.begin(c.offset);
   return flow->probes.padded.add(static_cast<uint32_t>(c.length), c.tag);
 }
 
