@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <ostream>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "control/identity/trust.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/counted.h"
+#include "dataplane/base/read_rest.h"
 #include "tools/cli/app.h"
 #include "tools/cli/canceller.h"
 #include "tools/cli/connect.h"
@@ -43,11 +43,13 @@ Result<std::string> read_text(const Environment& environment, const std::string&
   if (!is_standard(name)) file.open(path, std::ios::binary);
   std::istream& in = is_standard(name) ? environment.in : file;
   (void)in.peek();  // a directory opens, and fails here
-  if (in.bad() || in.fail()) {
+  const bool opened = !in.fail();
+  std::string text = base::read_rest(in);
+  if (!opened || in.bad()) {
     return Error{ErrorCode::kConfiguration,
                  fmt::format("{}: cannot be read: {}", printable(path.string()), std::strerror(errno))};
   }
-  return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  return text;
 }
 
 // One run of the file, or all of them.
@@ -79,6 +81,7 @@ class Rounds {
     if (!connected) return connected.error();
     const std::shared_ptr<api::Client> client = std::move(*connected);
     const auto memory = std::make_shared<RunMemory>(context_, origin_, file_);
+    if (Status status = memory->usable(); !status) return status.error();
     gate_.use(client, memory);
     Runner runner(context_, client, canceller_, *memory, quiet_);
     Transfers all;

@@ -6,12 +6,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
 #include "tools/cli/cli_fixture_for_test.h"
 #include "tools/cli/node_files.h"
+#include "tools/cli/state_file.h"
 
 namespace sluice::cli {
 namespace {
@@ -238,6 +240,17 @@ TEST_F(RunCommandTest, AFileThatCannotBeReadIsNamed) {
   expect_one_line_error(run_in(control_.directory, {"run", "no.toml"}), ErrorCode::kConfiguration);
   expect_one_line_error(run_in(control_.directory, {"run"}), ErrorCode::kUsage);
   expect_one_line_error(run_in(control_.directory, {"run", "."}), ErrorCode::kConfiguration);
+}
+
+TEST_F(RunCommandTest, DoesNotRunWhereItCannotReadWhatItRemembers) {
+  const auto state =
+      usual_state_file("run", {control_.directory.string(), (control_.directory / "f.toml").string()});
+  ASSERT_TRUE(state);
+  std::filesystem::create_directories(*state);  // it opens, and reading fails, as on a damaged disk
+  const Outcome outcome = run_text(two_);
+  expect_one_line_error(outcome, ErrorCode::kConfiguration);
+  EXPECT_NE(outcome.err.find("remembers its sessions, cannot be read"), std::string::npos) << outcome.err;
+  control_.on_io([&] { EXPECT_TRUE(control_.sessions.sessions.empty()) << "they might be there already"; });
 }
 
 TEST(RunFile, SaysWhenItRunsAndHowOften) {

@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <ostream>
 #include <utility>
 #include <variant>
@@ -12,6 +13,7 @@
 #include "control/identity/hex.h"
 #include "control/identity/node_files.h"
 #include "control/identity/sha256.h"
+#include "dataplane/base/read_rest.h"
 #include "tools/cli/format.h"
 #include "tools/cli/state_file.h"
 
@@ -47,7 +49,13 @@ RunMemory::RunMemory(const Context& context, const std::filesystem::path& origin
   if (!state) return;
   state_ = *state;
   std::ifstream in(state_, std::ios::binary);
-  written_ = std::string(std::istreambuf_iterator<char>(in), {});
+  written_ = base::read_rest(in);
+  if (in.bad())
+    usable_ =
+        Error{ErrorCode::kConfiguration,
+              fmt::format("{}, where this command remembers its sessions, cannot be read: {}; remove it if "
+                          "they are over",
+                          printable(state_.string()), std::strerror(errno))};
   sessions_ = unattended::RunSessions(written_);
 }
 

@@ -21,6 +21,8 @@ class RunMemory {
  public:
   // `origin`: where the transfers are written down. Both outlive it.
   RunMemory(const Context& context, const std::filesystem::path& origin, const RunFile& file);
+  // kConfiguration: what was remembered cannot be read. Whoever goes on would forget it.
+  Status usable() const { return usable_; }
 
   // As those of RunSessions. A transfer is the same as before if it is written as before, with the same names
   // of a list, and run in the same directory; of several alike the first, the second, and so on.
@@ -39,6 +41,7 @@ class RunMemory {
   std::map<const RunTransfer*, std::string> keys_;
   unattended::RunSessions sessions_;
   std::string written_;  // what stands in that file
+  Status usable_;
   bool said_ = false;
 };
 

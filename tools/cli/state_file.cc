@@ -11,10 +11,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 #include "control/identity/node_files.h"
 #include "control/identity/sha256.h"
+#include "dataplane/base/read_rest.h"
 #include "dataplane/base/write_all.h"
 #include "tools/cli/format.h"
 
@@ -46,10 +46,6 @@ Stands how_it_stands(const std::filesystem::path& path, const UniqueFd& open_fil
 
 std::filesystem::path lock_of(const std::filesystem::path& file) { return file.string() + ".lock"; }
 
-std::string text_of(std::ifstream& in) {
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
 Status check_state(const std::filesystem::path& file, const std::string& text,
                    const StateFile::IsFirst& is_first) {
   if (text.empty() || is_first(std::string_view(text).substr(0, text.find('\n')))) return {};
@@ -66,7 +62,7 @@ Result<StateFile> StateFile::open(const std::filesystem::path& file, const IsFir
   std::filesystem::create_directories(file.parent_path(), problem);
   // Before there is a lock beside what may be somebody's notes.
   if (std::ifstream before(file, std::ios::binary); std::filesystem::is_regular_file(file, problem)) {
-    if (Status state_there = check_state(file, text_of(before), is_first); !state_there)
+    if (Status state_there = check_state(file, base::read_rest(before), is_first); !state_there)
       return state_there.error();
   }
   Result<UniqueFd> lock = take_lock(file);
@@ -75,7 +71,7 @@ Result<StateFile> StateFile::open(const std::filesystem::path& file, const IsFir
   state.fd_.reset(::open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!state.fd_) return cannot_remember(file, "open");
   std::ifstream in(file, std::ios::binary);
-  state.text_ = text_of(in);
+  state.text_ = base::read_rest(in);
   if (in.bad()) return cannot_remember(file, "read");
   if (Status state_there = check_state(file, state.text_, is_first); !state_there) return state_there.error();
   const size_t whole = state.text_.rfind('\n') + 1;  // 0: there is none

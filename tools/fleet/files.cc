@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
+#include "dataplane/base/read_rest.h"
 #include "dataplane/base/text.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/base/write_all.h"
@@ -36,7 +36,9 @@ Result<std::string> read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   (void)in.peek();  // a directory opens, and fails here
   if (!in.is_open() || in.bad()) return cannot_be(path, "read");
-  return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::string text = base::read_rest(in);
+  if (in.bad()) return cannot_be(path, "read");
+  return text;
 }
 
 Result<Json> read_json(const std::filesystem::path& path, std::string_view schema) {
