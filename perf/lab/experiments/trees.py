@@ -6,7 +6,7 @@
 # for the memory of its daemons), `unchanged` (the same once more, by `--sync` and `rsync -a`: the destination has all of it
 # already). Otherwise the destination is an empty folder; nothing is removed right before a run. files_per_s counts the
 # wall of the whole client, and a `sync -f` of the destination's file system after it, for everybody; for `disk` the page
-# cache is dropped before.
+# cache is dropped before. What a program takes of new memory, pages and inodes, is memory that was touched before (reserve.py).
 # After each run diff compares the trees. Each end has one core (--cores: more), as in `peers`; TCP tools run with CUBIC. Modes, times
 # and owners are kept by those that keep them: curl and GridFTP do not.
 # SPDX-License-Identifier: Apache-2.0
@@ -20,6 +20,7 @@ from ..meter import forget_peak, peak_mb
 from ..nodes import RATE_UNLIMITED
 from ..peers import ends, forests, ours, tree_tools
 from ..peers.roster import Roster
+from ..reserve import Reserve
 from ..stopwatch import timed
 from . import shapes
 
@@ -74,9 +75,12 @@ class _Race(contextlib.ExitStack):
         self._timeout_s = bench.pick(120, 1800)
         self._base = grounds.base
         self._roster = Roster(self)
+        # Of each file a page at either end, an inode and a name.
+        self._reserve = Reserve(bench.pick(1 << 30, 4 << 30))
 
     def __enter__(self):
         super().__enter__()
+        self.enter_context(self._reserve)
         groups = self.enter_context(ends.Groups())
         joined = self.enter_context(ends.Ends(groups))
         self._groups = groups
@@ -112,6 +116,7 @@ class _Race(contextlib.ExitStack):
         else:
             forest, target, ours_runs = self._planted[setting["tree"]], ground.target, self._ours
             ground.make_ready()
+        self._reserve.top_up()
         if peer.name == _OURS:
             sample = ours_runs(peer, ground, forest)
         else:
