@@ -1,7 +1,8 @@
 // The rest of a stream, whole.
 //
-// std::istreambuf_iterator is shorter, but throws where a disk cannot read a part of a file; a stream's own
-// calls note that. SPDX-License-Identifier: Apache-2.0
+// std::istreambuf_iterator is shorter, but throws where a disk cannot read a part of a file. A stream's own
+// calls note that.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
