@@ -72,10 +72,9 @@ void publish_copies() { _mm_sfence(); }
 
 uint64_t shift(CrcKind kind, uint64_t crc, uint64_t bytes) {
   if (!wire::checks(kind)) return 0;
-  const Field f = field_of(kind);
   const auto& powers = kind == CrcKind::kCrc64Ecma ? kPowers64 : kPowers32;
   for (unsigned k = 0; bytes != 0; ++k, bytes >>= 1) {
-    if (bytes & 1) crc = multiply(f, crc, powers[k]);
+    if (bytes & 1) crc = chosen->multiply(kind, crc, powers[k]);
   }
   return crc;
 }

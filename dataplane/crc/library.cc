@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dataplane/crc/field.h"
 #include "dataplane/crc/variants.h"
 
 namespace sluice::crc {
@@ -46,6 +47,8 @@ uint64_t stream_by_library(CrcKind kind, uint64_t seed, const void* from, void* 
 uint64_t header_by_library(CrcKind kind, uint64_t seed, const uint8_t* header) {
   return sum_by_library(kind, seed, header, wire::kHeaderCoveredBytes);
 }
+
+uint64_t multiply_by_bits(CrcKind kind, uint64_t a, uint64_t b) { return multiply(field_of(kind), a, b); }
 
 bool can_stream(const void* to, size_t bytes) { return fills_blocks(to, bytes, kBlock) && bytes > 0; }
 

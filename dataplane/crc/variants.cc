@@ -12,25 +12,29 @@ constinit const Variant kVariants[] = {
      .compute = sum_avx512,
      .copy = copy_avx512,
      .copy_past_caches = stream_avx512,
-     .compute_header = header_by_words},
+     .compute_header = header_by_words,
+     .multiply = multiply_by_words},
     {.name = "avx2",
      .runs_on = [](const CpuFlags& cpu) { return cpu.pclmulqdq && cpu.vpclmulqdq && cpu.avx2; },
      .compute = sum_avx2,
      .copy = copy_avx2,
      .copy_past_caches = stream_avx2,
-     .compute_header = header_by_words},
+     .compute_header = header_by_words,
+     .multiply = multiply_by_words},
     {.name = "pclmul",  // the library folds by 128 bits on such a CPU
      .runs_on = [](const CpuFlags& cpu) { return cpu.pclmulqdq; },
      .compute = sum_by_library,
      .copy = copy_by_library,
      .copy_past_caches = stream_by_library,
-     .compute_header = header_by_words},
+     .compute_header = header_by_words,
+     .multiply = multiply_by_words},
     {.name = "plain",  // and does what it can on any other
      .runs_on = [](const CpuFlags&) { return true; },
      .compute = sum_by_library,
      .copy = copy_by_library,
      .copy_past_caches = stream_by_library,
-     .compute_header = header_by_library},
+     .compute_header = header_by_library,
+     .multiply = multiply_by_bits},
 };
 
 CpuFlags flags_of_this_cpu() {

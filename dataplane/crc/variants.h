@@ -41,6 +41,7 @@ struct Variant {
   uint64_t (*copy)(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
   uint64_t (*copy_past_caches)(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
   uint64_t (*compute_header)(CrcKind kind, uint64_t seed, const uint8_t* header);
+  uint64_t (*multiply)(CrcKind kind, uint64_t a, uint64_t b);  // as that of field.h
 };
 extern const Variant kVariants[4];  // the best first; the last runs on any CPU
 const Variant& variant_for(const CpuFlags& flags);
@@ -50,6 +51,7 @@ uint64_t sum_by_library(CrcKind kind, uint64_t seed, const void* data, size_t by
 uint64_t copy_by_library(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
 uint64_t stream_by_library(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
 uint64_t header_by_library(CrcKind kind, uint64_t seed, const uint8_t* header);
+uint64_t multiply_by_bits(CrcKind kind, uint64_t a, uint64_t b);
 // Nothing is written in part of a block.
 bool can_stream(const void* to, size_t bytes);
 // The copy alone past the caches, to any place.
@@ -57,6 +59,7 @@ void stream(const void* from, void* to, size_t bytes);
 
 // By PCLMULQDQ.
 uint64_t header_by_words(CrcKind kind, uint64_t seed, const uint8_t* header);
+uint64_t multiply_by_words(CrcKind kind, uint64_t a, uint64_t b);
 
 // By VPCLMULQDQ on registers of 256 bits (fold.h).
 uint64_t sum_avx2(CrcKind kind, uint64_t seed, const void* data, size_t bytes);

@@ -14,6 +14,7 @@
 
 #include "dataplane/crc/crc.h"
 #include "dataplane/crc/distance.h"
+#include "dataplane/crc/field.h"
 
 namespace sluice::crc {
 namespace {
@@ -164,6 +165,20 @@ TEST_P(EveryVariant, ReadsAndWritesOnlyWhatItWasGiven) {
       ASSERT_EQ(copying(kind_, 0, from.at_end(), to.at_begin(), bytes), expected) << bytes;
       ASSERT_EQ(copying(kind_, 0, from.at_end(), to.at_end(), bytes), expected) << bytes;
     }
+  }
+}
+
+TEST_P(EveryVariant, Multiplies) {
+  const Field field = field_of(kind_);
+  const uint64_t all = field.width == 64 ? UINT64_MAX : UINT32_MAX;
+  std::vector<uint64_t> values{0, 1, all, uint64_t{1} << (field.width - 1)};  // the last is 1
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 200; ++i) values.push_back(random() & all);
+  for (const uint64_t a : values) {
+    for (const uint64_t b : values)
+      ASSERT_EQ(variant_.multiply(kind_, a, b), multiply(field, a, b)) << std::hex << a << " " << b;
+    const uint64_t beyond = a | ~all;  // what a peer writes may be longer than a CRC-32C
+    ASSERT_EQ(variant_.multiply(kind_, beyond, values[3]), multiply(field, beyond, values[3]));
   }
 }
 
