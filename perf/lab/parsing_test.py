@@ -259,6 +259,7 @@ def test_the_summary_of_peers_takes_the_best_of_each():
                 "runs": [{"goodput_gbps": speed * share} for share in (1.0, 0.5, 2.0)] if speed else []}  # fmt: skip
 
     rows = [peer("sluice-memif", "tmpfs", 30.0), peer("sluice-af-packet", "tmpfs", 6.0), peer("scp", "tmpfs", None),
+            peer("sluice-memif-clear", "tmpfs", 50.0),
             peer("gridftp", "tmpfs", 10.0, "bbr"), peer("gridftp", "tmpfs", 20.0, "cubic"),
             peer("sluice-memif", "disk", 8.0), peer("rsync", "disk", 4.0, "cubic"),
             peer("sluice-memif", "tmpfs-new", 9.0), peer("socat", "tmpfs-new", 10.0, "cubic"),

@@ -10,6 +10,7 @@
 from ..errors import MISSING, USAGE, LabError
 from ..figures import by_round, interval, narrow
 from ..peers import ceilings, contest, ends, files, tools
+from ..peers.ours import IN_THE_CLEAR
 from . import shapes
 
 HELP = "Sluice beside GridFTP, rsync, scp, socat, HTTP, UFTP, XRootD and iperf3; --loss for a lossy wire"
@@ -48,6 +49,8 @@ def of_place(rows, place):
     for row in rows:
         if row["storage"] != place or row["goodput_gbps"] is None:
             continue
+        if row["peer"] == IN_THE_CLEAR:
+            continue  # a row beside the others: Sluice seals its data unless it is told not to
         if row["peer"].startswith("sluice-"):
             ours = max(ours or row, row, key=_speed)
         else:

@@ -10,6 +10,7 @@ from ..figures import ratio
 from ..nodes import RATE_UNLIMITED, OwnNodes
 from .ends import pinned
 
+IN_THE_CLEAR = "sluice-memif-clear"
 _WARM_BYTES = 256 << 20
 # Rates to try where frames would be dropped above what the path carries; an operator would set [port] rate.
 _RATES = ("2G", "3G", "4G", "5G", "6G", "8G")
@@ -80,7 +81,7 @@ class Ours:
 def all_of(groups, exports, loss_percent):
     if not loss_percent:
         return [Ours("sluice-memif", MemifWire(rate=RATE_UNLIMITED), groups, exports, lossless=True),
-                Ours("sluice-memif-clear", MemifWire(rate=RATE_UNLIMITED), groups, exports, lossless=True, clear=True),
+                Ours(IN_THE_CLEAR, MemifWire(rate=RATE_UNLIMITED), groups, exports, lossless=True, clear=True),
                 Ours("sluice-af-packet", VethWire(rate=RATE_UNLIMITED), groups, exports, lossless=False)]  # fmt: skip
     # A packet socket sees frames before the hook where the others lose theirs: a bridge in between loses them.
     veth = VethWire(rate=RATE_UNLIMITED, lose=round(loss_percent * 10))
