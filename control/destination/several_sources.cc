@@ -311,7 +311,7 @@ std::vector<parts::Portion> SeveralSources::to_need(LegId first, ObjectId object
   return portions;
 }
 
-// What of these extents this leg is to bring, taken from them.
+// Removes from `extents` those that this leg is to bring, and returns them.
 std::vector<recovery::ExtentRun> SeveralSources::take_asked(LegId leg, ObjectId object,
                                                             parts::RunSet* extents) const {
   std::vector<recovery::ExtentRun> taken;

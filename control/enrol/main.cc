@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "control/enrol/enrol.h"
@@ -26,6 +25,7 @@
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/daemon/service.h"
 #include "dataplane/base/log.h"
+#include "dataplane/base/read_rest.h"
 #include "dataplane/base/sandbox/profiles.h"
 
 namespace sluice::enrol {
@@ -84,8 +84,7 @@ asio::awaitable<void> keep(site::Token token, Newcomer newcomer, Result<site::En
 }
 
 Status run_client(const Flags& flags) {
-  const std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  const auto token = site::parse_token(text);
+  const auto token = site::parse_token(base::read_rest(std::cin));
   if (!token) return token.error();
   const std::string& address = flags.at.empty() ? token->address : flags.at;
   if (address.empty())

@@ -31,7 +31,8 @@ std::string why_no_ca(X509* certificate) {
   return "";
 }
 
-// What to do where OpenSSL refuses a date (X509_V_ERR_*); empty for every other reason.
+// The remedy if OpenSSL refused a certificate for one of its dates (X509_V_ERR_*). Empty for any other
+// reason.
 std::string clock_remedy(int reason) {
   const std::string now = base::utc_text(int64_t{std::time(nullptr)} * 1'000'000'000);
   switch (reason) {

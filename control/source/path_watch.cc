@@ -23,6 +23,7 @@ rate::LaneReading reading_of(const board::FlowState& state) {
 // A new attempt must be worth it.
 constexpr double kGainMin = 1.1;
 
+// The time names the round.
 void ask(const std::vector<rate::SizeAsk>& asks, LegId leg, LaneId lane, uint64_t now_ns, Effects& out) {
   for (const rate::SizeAsk& each : asks) {
     out.add(CommandLane{.leg = leg,

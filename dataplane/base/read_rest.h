@@ -11,7 +11,8 @@
 
 namespace sluice::base {
 
-// What could be read. `in.bad()` tells whether that is all; errno then has the reason.
+// Reads the stream to its end. If that fails on the way, `in.bad()` is true and errno has the reason; the
+// text is then what came before.
 inline std::string read_rest(std::istream& in) {
   std::string text;
   std::array<char, 65536> piece;

@@ -17,7 +17,7 @@ class PaddedQueue {
   static constexpr uint32_t kCountMax = 4096;  // of one size
 
   bool empty() const { return sizes_ == 0; }
-  // Who asks for another round does not wait for the one before: what is left of that is dropped.
+  // A new round drops the probes of the round before it that have not left.
   void begin(uint64_t round) {
     if (round == round_) return;
     round_ = round;

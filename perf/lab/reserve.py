@@ -52,7 +52,7 @@ class Reserve:
                 end = self._held + _SLICE_BYTES
                 self._memory[self._held : end : mmap.PAGESIZE] = bytes(_SLICE_BYTES // mmap.PAGESIZE)
                 self._held = end
-        # What else is free was perhaps never touched: nobody is to need it.
+        # Other free memory was perhaps never touched. It stays free: the feeder keeps this much beside it.
         untouched = self._free_bytes() if self._held == self._size else 0
         self._level_bytes = untouched + self._ahead_bytes
 

@@ -42,9 +42,8 @@ Result<std::string> read_text(const Environment& environment, const std::string&
   std::ifstream file;
   if (!is_standard(name)) file.open(path, std::ios::binary);
   std::istream& in = is_standard(name) ? environment.in : file;
-  (void)in.peek();  // a directory opens, and fails here
   const bool opened = !in.fail();
-  std::string text = base::read_rest(in);
+  std::string text = base::read_rest(in);  // a directory opens, and fails here
   if (!opened || in.bad()) {
     return Error{ErrorCode::kConfiguration,
                  fmt::format("{}: cannot be read: {}", printable(path.string()), std::strerror(errno))};

@@ -9,11 +9,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <sstream>
 
 #include "control/client/way.h"
+#include "dataplane/base/read_rest.h"
 #include "dataplane/base/unique_fd.h"
 #include "tools/doctor/accounts.h"
 #include "tools/doctor/gather.h"
@@ -27,10 +27,8 @@ namespace fs = std::filesystem;
 // seen.
 std::optional<std::vector<std::string>> words_in(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  std::ostringstream read;
-  if (!in || !(read << in.rdbuf()))
-    return std::nullopt;  // nothing is in it, or its process has ended meanwhile
-  const std::string text = read.str();
+  const std::string text = base::read_rest(in);
+  if (in.bad() || text.empty()) return std::nullopt;  // also of a process that has ended meanwhile
   std::vector<std::string> words;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\0', at), text.size());

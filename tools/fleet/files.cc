@@ -34,10 +34,8 @@ Result<std::string> read_file(const std::filesystem::path& path) {
   if (static_cast<uint64_t>(info.st_size) > kFileBytesMax)
     return Error{ErrorCode::kConfiguration, shown(path) + ": is longer than a file of a plan can be"};
   std::ifstream in(path, std::ios::binary);
-  (void)in.peek();  // a directory opens, and fails here
+  std::string text = base::read_rest(in);  // a directory opens, and fails here
   if (!in.is_open() || in.bad()) return cannot_be(path, "read");
-  std::string text = base::read_rest(in);
-  if (in.bad()) return cannot_be(path, "read");
   return text;
 }
 

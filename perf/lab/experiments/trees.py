@@ -6,7 +6,7 @@
 # for the memory of its daemons), `unchanged` (the same once more, by `--sync` and `rsync -a`: the destination has all of it
 # already). Otherwise the destination is an empty folder; nothing is removed right before a run. files_per_s counts the
 # wall of the whole client, and a `sync -f` of the destination's file system after it, for everybody; for `disk` the page
-# cache is dropped before. What a program takes of new memory, pages and inodes, is memory that was touched before (reserve.py).
+# cache is dropped before. reserve.py gives each program memory that was touched before.
 # After each run diff compares the trees. Each end has one core (--cores: more), as in `peers`; TCP tools run with CUBIC. Modes, times
 # and owners are kept by those that keep them: curl and GridFTP do not.
 # SPDX-License-Identifier: Apache-2.0
@@ -75,7 +75,7 @@ class _Race(contextlib.ExitStack):
         self._timeout_s = bench.pick(120, 1800)
         self._base = grounds.base
         self._roster = Roster(self)
-        # Of each file a page at either end, an inode and a name.
+        # Each file takes a page at either end, an inode and a name.
         self._reserve = Reserve(bench.pick(1 << 30, 4 << 30))
 
     def __enter__(self):
